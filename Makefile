@@ -1,0 +1,50 @@
+# Cutcard: every target sets up by itself. `make demo` and `make test` are a newcomer's two commands.
+PYTHON ?= python3
+BIN := .venv/bin
+PROTOS := $(wildcard proto/dealer/v1/*.proto)
+
+.PHONY: setup demo test check soak generate lock bench clean
+
+setup: .venv/.ready
+
+.venv/.ready: requirements/dev.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: .venv/.ready
+	@$(BIN)/dealer demo
+
+test: .venv/.ready
+	$(BIN)/python -m pytest -n 2 -m "not soak"
+
+soak: .venv/.ready
+	$(BIN)/python -m pytest -n 2 -m soak
+
+check: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	$(BIN)/buf format --diff --exit-code
+	$(BIN)/python -m tests.generated
+	$(BIN)/python -m tests.documents
+
+generate: .venv/.ready
+	$(BIN)/python -m tests.generated --write
+
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev \
+	  pyproject.toml -o requirements/dev.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra dealer \
+	  pyproject.toml -o requirements/dealer.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra audit \
+	  pyproject.toml -o requirements/audit.txt
+
+bench: .venv/.ready
+	$(BIN)/python -m benchmarks all
+
+clean:
+	rm -rf .venv build dist

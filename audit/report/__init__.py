@@ -1,0 +1,1 @@
+"""What the auditor says: text, JSON, and one self-contained HTML file."""

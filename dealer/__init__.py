@@ -1,0 +1,1 @@
+"""Cutcard's dealer: certified shuffling and dealing for online card rooms."""

@@ -1,0 +1,1 @@
+"""What the protocol derives: cards, seeds, shuffles, commitments and the hand state machine. Pure."""

@@ -1,0 +1,1 @@
+"""How each game deals, as data, and who opens. Pure."""

@@ -1,0 +1,1 @@
+"""The append-only log: Merkle tree, signed notes, checkpoints, tiles, receipts."""

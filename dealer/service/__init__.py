@@ -1,0 +1,1 @@
+"""The gRPC face of the dealer; the only place that knows gRPC."""

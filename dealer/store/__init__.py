@@ -1,0 +1,1 @@
+"""What is durable: one small interface and its backends."""

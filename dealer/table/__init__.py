@@ -1,0 +1,1 @@
+"""The referee: betting, pots, reading hands, payouts. Pure."""

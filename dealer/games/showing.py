@@ -1,0 +1,67 @@
+"""Showing hands: who brings in and who opens, by the up cards alone (STUD.md, section 2)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+_RANKS = "23456789TJQKA"
+_SUITS = "cdhs"
+
+
+def door_value(card: str) -> tuple[int, int]:
+    """Orders single up cards: by rank, ace high, then by suit, clubs lowest and spades highest.
+
+    Args:
+        card: Two characters, rank then suit, such as "Td".
+
+    Returns:
+        A value that compares as the cards do.
+    """
+    return _RANKS.index(card[0]), _SUITS.index(card[1])
+
+
+def showing_value(cards: Iterable[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Ranks a hand showing: four of a kind, three of a kind, two pair, pair, then high cards, with kickers.
+
+    There are no straights or flushes, and suits do not count. Hands that are compared have the same number of cards.
+
+    Args:
+        cards: One to four up cards of one seat.
+
+    Returns:
+        How often each rank is there and the ranks themselves, both with the ranks that come most often first; it
+        compares as the hands showing do.
+    """
+    counts = Counter(_RANKS.index(card[0]) for card in cards)
+    groups = sorted(((count, rank) for rank, count in counts.items()), reverse=True)
+    return tuple(count for count, _ in groups), tuple(rank for _, rank in groups)
+
+
+def lowest_door(cards: Mapping[int, str], order: Sequence[int]) -> int:
+    """Names the seat with the lowest door card, which brings in.
+
+    Args:
+        cards: The door card of each seat.
+        order: Seats that may bring in, at least one; a referee leaves out those that are all-in.
+
+    Returns:
+        The seat. No two cards are equal, so there are no ties.
+    """
+    return min(order, key=lambda seat: door_value(cards[seat]))
+
+
+def highest_showing(cards: Mapping[int, Sequence[str]], order: Sequence[int]) -> int:
+    """Names the seat with the highest hand showing, which opens from fourth street on.
+
+    Args:
+        cards: The up cards of each seat, the board card not among them.
+        order: Seats that may open, in dealing order, at least one; a referee leaves out those that are all-in.
+
+    Returns:
+        The seat; of equal hands, the first in `order`.
+    """
+    return max(order, key=lambda seat: showing_value(cards[seat]))
+
+
+def shows_pair(cards: Iterable[str]) -> bool:
+    """Says whether the up cards hold at least a pair."""
+    return showing_value(cards)[0][0] > 1

@@ -1,0 +1,1 @@
+"""What the README and the documents quote, measured again by one command: `python -m benchmarks NAME`."""

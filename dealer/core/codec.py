@@ -1,0 +1,74 @@
+"""A hand's state as JSON text for the store, and back. Holds no card, seed, salt or contribution."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dealer.core.hand import Deal, Dealt, Draw, Event, Face, Fold, Game, HandState, Reveal, Show, Status
+
+
+def dump_state(state: HandState) -> str:
+    """Writes a state as JSON."""
+    return json.dumps(
+        {
+            "hand": state.hand.hex(),
+            "table": state.table,
+            "number": state.number,
+            "game": state.game.name,
+            "deck": state.deck,
+            "seats": state.seats,
+            "reveal": state.reveal,
+            "status": state.status,
+            "seed_commitment": state.seed_commitment.hex(),
+            "invited": [[name, commitment.hex()] for name, commitment in state.invited],
+            "events": [_dump_event(event) for event in state.events],
+        },
+        separators=(",", ":"),
+    )
+
+
+def load_state(text: str, games: Mapping[str, Game]) -> HandState:
+    """Reads a state that `dump_state` wrote."""
+    content = json.loads(text)
+    return HandState(
+        hand=bytes.fromhex(content["hand"]),
+        table=content["table"],
+        number=content["number"],
+        game=games[content["game"]],
+        deck=content["deck"],
+        seats=tuple(content["seats"]),
+        reveal=Reveal(content["reveal"]),
+        status=Status(content["status"]),
+        seed_commitment=bytes.fromhex(content["seed_commitment"]),
+        invited=tuple((name, bytes.fromhex(commitment)) for name, commitment in content["invited"]),
+        events=tuple(_load_event(event) for event in content["events"]),
+    )
+
+
+def _dump_event(event: Event) -> list[Any]:
+    match event:
+        case Deal(street, cards):
+            return ["deal", street, [[c.position, c.seat, c.face] for c in cards]]
+        case Draw(cards):
+            return ["draw", [[c.position, c.seat, c.face] for c in cards]]
+        case Fold(seat):
+            return ["fold", seat]
+        case Show(positions):
+            return ["show", positions]
+
+
+def _load_event(event: list[Any]) -> Event:
+    match event:
+        case ["deal", street, cards]:
+            return Deal(street, _load_cards(cards))
+        case ["draw", cards]:
+            return Draw(_load_cards(cards))
+        case ["fold", seat]:
+            return Fold(seat)
+        case ["show", positions]:
+            return Show(tuple(positions))
+    raise ValueError("a stored event is of no known kind")
+
+
+def _load_cards(cards: list[Any]) -> tuple[Dealt, ...]:
+    return tuple(Dealt(position, seat, Face(face)) for position, seat, face in cards)

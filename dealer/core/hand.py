@@ -1,0 +1,324 @@
+"""The hand state machine: old state + command -> new state + event (PROTOCOL.md, sections 6 and 7).
+
+It works on positions, seats and faces alone. Which card lies at a position is looked up apart, by whoever may know it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from dealer.core.cards import DECK_KINDS
+from dealer.errors import Reason, Refused
+
+BOARD = 0
+MAX_SEAT = 255
+
+
+class Face(StrEnum):
+    """Which way up a card is dealt."""
+
+    DOWN = "down"
+    UP = "up"
+
+
+class Reveal(StrEnum):
+    """What becomes public after the close."""
+
+    PUBLIC = "public"
+    SEALED = "sealed"
+
+
+class Status(StrEnum):
+    """Where a hand stands."""
+
+    OFFERED = "offered"
+    COMMITTED = "committed"
+    CLOSED = "closed"
+    VOID = "void"
+
+
+class VoidReason(StrEnum):
+    """Why a hand is void."""
+
+    OPERATOR = "operator"
+    TIMEOUT = "timeout"
+    MISDEAL = "misdeal"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Street:
+    """One street: the faces of its rounds, each round one card to every seat still in.
+
+    `board_if_short`: where fewer cards are left than one round needs, exactly one goes up to the board instead.
+    """
+
+    name: str
+    rounds: tuple[Face, ...]
+    board_if_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """How a game deals, as data. No streets: the room draws freely."""
+
+    name: str
+    deck_kinds: tuple[str, ...]
+    min_seats: int
+    max_seats: int
+    streets: tuple[Street, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """One card on the table: where it lay in the deck, whose it is (0: the board), and which way up it was dealt."""
+
+    position: int
+    seat: int
+    face: Face
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """A street was dealt."""
+
+    street: str
+    cards: tuple[Dealt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Cards were drawn."""
+
+    cards: tuple[Dealt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A seat folded."""
+
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Down cards were turned up, by ascending position."""
+
+    positions: tuple[int, ...]
+
+
+Event = Deal | Draw | Fold | Show
+
+
+@dataclass(frozen=True, slots=True)
+class HandState:
+    """One hand in play: who is in and what happened, without a card or a seed.
+
+    `invited` are the contributors with their commitments, in the offer's order; empty where nobody was invited.
+    """
+
+    hand: bytes
+    table: str
+    number: int
+    game: Game
+    deck: str
+    seats: tuple[int, ...]
+    reveal: Reveal
+    status: Status
+    seed_commitment: bytes
+    invited: tuple[tuple[str, bytes], ...] = ()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def dealt(self) -> tuple[Dealt, ...]:
+        """The cards dealt so far, by position."""
+        return tuple(card for event in self.events if isinstance(event, Deal | Draw) for card in event.cards)
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """The seats still in, in dealing order."""
+        folded = {event.seat for event in self.events if isinstance(event, Fold)}
+        return tuple(seat for seat in self.seats if seat not in folded)
+
+    @property
+    def cards_left(self) -> int:
+        """How many cards are not dealt yet."""
+        return len(DECK_KINDS[self.deck]) - len(self.dealt)
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """Positions of down cards that were turned up."""
+        return frozenset(p for event in self.events if isinstance(event, Show) for p in event.positions)
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """Positions of every card that the table saw: dealt up, or shown; ascending."""
+        shown = self.shown
+        return tuple(c.position for c in self.dealt if c.face is Face.UP or c.position in shown)
+
+    @property
+    def street(self) -> str | None:
+        """The street last dealt."""
+        streets = [event.street for event in self.events if isinstance(event, Deal)]
+        return streets[-1] if streets else None
+
+    @property
+    def in_play(self) -> bool:
+        """Whether the hand is neither closed nor void."""
+        return self.status in (Status.OFFERED, Status.COMMITTED)
+
+
+def lock(state: HandState) -> HandState:
+    """Ends the contributions.
+
+    Raises:
+        Refused: the hand is committed or over already.
+    """
+    _require_in_play(state)
+    if state.status is not Status.OFFERED:
+        raise Refused(Reason.HAND_LOCKED, "the deck of this hand is locked already")
+    return replace(state, status=Status.COMMITTED)
+
+
+def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:
+    """Deals the next street, whole.
+
+    Raises:
+        Refused: not a stud hand, not its next street, one seat left, or the hand is not committed.
+    """
+    _require_committed(state)
+    if not state.game.streets:
+        raise Refused(Reason.WRONG_GAME, f"{state.game.name} has no streets: draw cards instead")
+    names = [street.name for street in state.game.streets]
+    at = names.index(state.street) + 1 if state.street else 0
+    if len(state.live) == 1:
+        raise Refused(Reason.ONE_SEAT_LEFT, "one seat is left: no more cards are dealt")
+    if at == len(names):
+        raise Refused(Reason.WRONG_STREET, f"{names[-1]} street, the last, has been dealt")
+    if name != names[at]:
+        raise Refused(Reason.WRONG_STREET, f"the next street is {names[at]}, not {name}")
+    event = Deal(name, _street_cards(state, state.game.streets[at]))
+    return _with_event(state, event), event
+
+
+def _street_cards(state: HandState, street: Street) -> tuple[Dealt, ...]:
+    start = len(state.dealt)
+    if street.board_if_short and state.cards_left < len(state.live):
+        return (Dealt(start, BOARD, Face.UP),)
+    order = [(seat, face) for face in street.rounds for seat in state.live]
+    return tuple(Dealt(start + i, seat, face) for i, (seat, face) in enumerate(order))
+
+
+def draw(state: HandState, wanted: Sequence[tuple[int, Face]]) -> tuple[HandState, Draw]:
+    """Deals cards to seats still in or to the board (always up), in the order asked for.
+
+    Raises:
+        Refused: not free-draw, no card asked for, too many, a folded or unknown seat, or the hand is not committed.
+    """
+    _require_committed(state)
+    if state.game.streets:
+        raise Refused(Reason.WRONG_GAME, f"{state.game.name} is dealt by the street: cards cannot be drawn")
+    if not wanted:
+        raise Refused(Reason.INVALID_DRAWS, "no card is asked for")
+    live = state.live
+    for seat, face in wanted:
+        if seat == BOARD:
+            if face is not Face.UP:
+                raise Refused(Reason.INVALID_DRAWS, "cards to the board are dealt up")
+        else:
+            _require_live(state, live, seat)
+    if len(wanted) > state.cards_left:
+        raise Refused(Reason.NOT_ENOUGH_CARDS, f"{len(wanted)} cards are asked for and {state.cards_left} are left")
+    start = len(state.dealt)
+    event = Draw(tuple(Dealt(start + i, seat, face) for i, (seat, face) in enumerate(wanted)))
+    return _with_event(state, event), event
+
+
+def fold(state: HandState, seat: int) -> tuple[HandState, Fold]:
+    """Folds a seat.
+
+    Raises:
+        Refused: the seat is not in, or is the last one in; stud before third street; or the hand is not committed.
+    """
+    _require_committed(state)
+    live = state.live
+    _require_live(state, live, seat)
+    if len(live) == 1:
+        raise Refused(Reason.ONE_SEAT_LEFT, "the last seat in cannot fold")
+    if state.game.streets and state.street is None:
+        raise Refused(Reason.WRONG_STREET, "nobody folds before third street is dealt")
+    event = Fold(seat)
+    return _with_event(state, event), event
+
+
+def show(state: HandState, positions: Sequence[int]) -> tuple[HandState, Show]:
+    """Turns up down cards of seats still in.
+
+    Raises:
+        Refused: a position that is not such a card or was shown before, named twice, none, or the hand is not
+            committed.
+    """
+    _require_committed(state)
+    if not positions or len(set(positions)) != len(positions):
+        raise Refused(Reason.INVALID_POSITIONS, "positions must be given, each once")
+    size = len(DECK_KINDS[state.deck])
+    live, shown, dealt = state.live, state.shown, state.dealt
+    for position in positions:
+        if not 0 <= position < size:
+            raise Refused(Reason.INVALID_POSITIONS, f"the deck has positions 0 to {size - 1}, not {position}")
+        if position >= len(dealt):
+            raise Refused(Reason.NOT_A_DOWN_CARD, f"the card at position {position} has not been dealt")
+        if dealt[position].face is Face.UP or position in shown:
+            raise Refused(Reason.NOT_A_DOWN_CARD, f"the card at position {position} lies face up already")
+        if dealt[position].seat not in live:
+            raise Refused(Reason.SEAT_FOLDED, f"the card at position {position} belongs to a folded seat")
+    event = Show(tuple(sorted(positions)))
+    return _with_event(state, event), event
+
+
+def complete(state: HandState) -> HandState:
+    """Completes the hand.
+
+    Raises:
+        Refused: a stud hand with more than one seat left before seventh street is dealt; or it is not committed.
+    """
+    _require_committed(state)
+    streets = state.game.streets
+    if streets and len(state.live) > 1 and state.street != streets[-1].name:
+        raise Refused(
+            Reason.HAND_NOT_FINISHED, f"{len(state.live)} seats are in and {streets[-1].name} street is not dealt"
+        )
+    return replace(state, status=Status.CLOSED)
+
+
+def void(state: HandState) -> HandState:
+    """Gives a locked hand up; an offered one is locked first.
+
+    Raises:
+        Refused: the hand is over, or not locked.
+    """
+    _require_committed(state)
+    return replace(state, status=Status.VOID)
+
+
+def _with_event(state: HandState, event: Event) -> HandState:
+    return replace(state, events=(*state.events, event))
+
+
+def _require_in_play(state: HandState) -> None:
+    if not state.in_play:
+        raise Refused(Reason.HAND_CLOSED, f"the hand is {state.status}")
+
+
+def _require_committed(state: HandState) -> None:
+    _require_in_play(state)
+    if state.status is not Status.COMMITTED:
+        raise Refused(Reason.HAND_NOT_LOCKED, "contributions are still awaited: lock the deck first")
+
+
+def _require_live(state: HandState, live: Sequence[int], seat: int) -> None:
+    if seat in live:
+        return
+    if seat in state.seats:
+        raise Refused(Reason.SEAT_FOLDED, f"seat {seat} has folded")
+    raise Refused(Reason.INVALID_SEAT, f"seat {seat} is not in this hand")

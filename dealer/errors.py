@@ -1,0 +1,75 @@
+"""The dealer's errors: one base class, and refusals with a reason from one catalogue."""
+
+from enum import StrEnum
+
+
+class CutcardError(Exception):
+    """Base of all errors of the dealer, its log and its client. Messages never carry a secret."""
+
+
+class Reason(StrEnum):
+    """Why a request is refused; docs/errors.md says what to do about each."""
+
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INVALID_REQUEST_ID = "INVALID_REQUEST_ID"
+    INVALID_HAND_ID = "INVALID_HAND_ID"
+    INVALID_TABLE = "INVALID_TABLE"
+    INVALID_GAME = "INVALID_GAME"
+    INVALID_DECK = "INVALID_DECK"
+    INVALID_SEATS = "INVALID_SEATS"
+    INVALID_SEAT = "INVALID_SEAT"
+    INVALID_REVEAL = "INVALID_REVEAL"
+    INVALID_NUMBER = "INVALID_NUMBER"
+    INVALID_CONTRIBUTORS = "INVALID_CONTRIBUTORS"
+    INVALID_VALUE = "INVALID_VALUE"
+    INVALID_STREET = "INVALID_STREET"
+    INVALID_DRAWS = "INVALID_DRAWS"
+    INVALID_POSITIONS = "INVALID_POSITIONS"
+    INVALID_VOID_REASON = "INVALID_VOID_REASON"
+    INVALID_RANGE = "INVALID_RANGE"
+    INVALID_STAKES = "INVALID_STAKES"
+    INVALID_ACTION = "INVALID_ACTION"
+    INVALID_STACK = "INVALID_STACK"
+
+    HAND_NOT_FOUND = "HAND_NOT_FOUND"
+    ENTRY_NOT_FOUND = "ENTRY_NOT_FOUND"
+
+    REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
+
+    TABLE_BUSY = "TABLE_BUSY"
+    WRONG_NUMBER = "WRONG_NUMBER"
+    NO_ESCROW_KEY = "NO_ESCROW_KEY"
+    HAND_NOT_LOCKED = "HAND_NOT_LOCKED"
+    HAND_LOCKED = "HAND_LOCKED"
+    HAND_CLOSED = "HAND_CLOSED"
+    WRONG_GAME = "WRONG_GAME"
+    WRONG_STREET = "WRONG_STREET"
+    SEAT_FOLDED = "SEAT_FOLDED"
+    ONE_SEAT_LEFT = "ONE_SEAT_LEFT"
+    NOT_ENOUGH_CARDS = "NOT_ENOUGH_CARDS"
+    NOT_A_DOWN_CARD = "NOT_A_DOWN_CARD"
+    HAND_NOT_FINISHED = "HAND_NOT_FINISHED"
+    OUT_OF_TURN = "OUT_OF_TURN"
+    ACTION_NOT_ALLOWED = "ACTION_NOT_ALLOWED"
+
+    TOO_MANY_HANDS = "TOO_MANY_HANDS"
+    TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
+
+    REFEREE_HAND = "REFEREE_HAND"
+    WRONG_TOKEN = "WRONG_TOKEN"  # noqa: S105 - the name of a refusal
+
+    ENTROPY_SOURCE = "ENTROPY_SOURCE"
+    STORAGE = "STORAGE"
+    DRAINING = "DRAINING"
+
+
+class Refused(CutcardError):
+    """A request that is refused; nothing has changed.
+
+    Attributes:
+        reason: from the catalogue.
+    """
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason

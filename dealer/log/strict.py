@@ -1,0 +1,53 @@
+"""Strict decoding of the log's text forms: what decodes is exactly what encoding gives (PROTOCOL.md section 1)."""
+
+import base64
+import binascii
+
+MAX_NUMBER = 2**64 - 1
+"""The greatest tree size or index that C2SP's formats hold."""
+
+
+def encode_base64(data: bytes) -> str:
+    """The standard alphabet, padded."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def decode_base64(text: str) -> bytes:
+    """The bytes of canonical base64.
+
+    Raises:
+        ValueError: another alphabet, no padding, stray characters or set bits after the end.
+    """
+    try:
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error) as error:
+        raise ValueError("not base64") from error
+    if encode_base64(data) != text:
+        raise ValueError("not canonical base64")
+    return data
+
+
+def decode_hash(text: str) -> bytes:
+    """The 32 bytes of a SHA-256 value in canonical base64.
+
+    Raises:
+        ValueError: no base64, or another length.
+    """
+    data = decode_base64(text)
+    if len(data) != 32:
+        raise ValueError(f"{len(data)} bytes where a hash has 32")
+    return data
+
+
+def decode_number(text: str) -> int:
+    """A size or an index: ASCII digits, no sign, no leading zero, at most 2^64-1.
+
+    Raises:
+        ValueError: anything else.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 20) or (text[0] == "0" and text != "0"):
+        raise ValueError("not a decimal number without sign or leading zeros")
+    number = int(text)
+    if number > MAX_NUMBER:
+        raise ValueError("a number above 2^64-1")
+    return number

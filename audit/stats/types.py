@@ -1,0 +1,169 @@
+"""The values that sources, families, battery and reports hand each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Verdict = Literal["pass", "fail", "insufficient"]
+"""`insufficient`: too few decks, which is neither a pass nor a fail."""
+
+CHUNK = 16_384
+"""Decks that are read and counted at a time."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some decks in the order in which they were dealt.
+
+    Attributes:
+        decks: uint8, shape (N, n): card indexes in the reference order (`2c 2d 2h 2s 3c … As` for n = 52);
+            column 0 is the top of the deck. Each row is a permutation of 0 … n - 1: sources refuse anything else.
+        labels: for each dimension of strata (`day`, `table`, `dealer`, …) one label a deck. The dimension `seats` is
+            special: its label is the hand's seat numbers in dealing order joined by commas (`3,5,1`); it is what
+            `--by seat` reads.
+        first: index of the first deck in the whole source, from 0.
+        ids: hand ids, where the source has any.
+    """
+
+    decks: NDArray[np.uint8]
+    labels: Mapping[str, list[str]] = field(default_factory=dict)
+    first: int = 0
+    ids: list[bytes] | None = None
+
+
+class Source(Protocol):
+    """Decks from a log, files or standard input, read once from front to end.
+
+    Attributes:
+        name: what a report calls it.
+        cards: n, the number of cards of every deck; None until the first deck is read, or where there is none.
+        total: how many decks there will be, where that is known.
+        notes: what a reader should know, such as a file that was given twice and counted once. Complete after reading.
+    """
+
+    name: str
+    cards: int | None
+    total: int | None
+    notes: list[str]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunks of at most `CHUNK` decks, in order. Raises the auditor's error for unreadable input (exit code 4)."""
+        ...
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What one test said.
+
+    Attributes:
+        name: the test, unique within a result; a stratum's tests begin with it (`day=2026-03-01: descents`).
+        statistic: in the test's own unit, said in `detail`; NaN where the test could not be made.
+        p: raw p-value; NaN where the test could not be made.
+        p_adjusted: after everything that was looked at is paid for (Holm), strata included.
+        decks_used: decks that the test counted.
+        needs: the least number of decks that it is made with.
+        verdict: `fail` where `p_adjusted` is below alpha.
+        family: the family's name (`card x position`).
+        sees: one sentence: what a failure of this test points at.
+        detail: what was found, in words with numbers: the worst cell, expected against found.
+        dimension: the strata's dimension (`day`), empty for the tests of all decks together.
+        stratum: the label within the dimension; `between` for homogeneity.
+    """
+
+    __test__ = False  # not a test for pytest to collect
+
+    name: str
+    statistic: float
+    p: float
+    p_adjusted: float
+    decks_used: int
+    needs: int
+    verdict: Verdict
+    family: str
+    sees: str
+    detail: str
+    dimension: str = ""
+    stratum: str = ""
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest fault of one kind that this number of decks shows with 99 % power at this alpha.
+
+    Attributes:
+        name: the kind of fault (`a seat is dealt an ace`).
+        value: the smallest share of hands, or the largest seed space in bits; NaN where no size would be seen.
+        unit: what `value` counts (`share of hands`, `bits of seed`).
+        sentence: the same for people, whole.
+    """
+
+    name: str
+    value: float
+    unit: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Numbers for the report's plots.
+
+    Attributes:
+        cards: int64 (n, n): how often card c (row) lay at position p (column).
+        z: float64 (n, n): the same in standard deviations from N/n.
+        strata: for each `dimension=label` with decks enough, its (13, n) matrix of ranks by position in standard
+            deviations ((n, n) of cards where there are no suits).
+    """
+
+    cards: NDArray[np.int64]
+    z: NDArray[np.float64]
+    strata: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """When continuous watching first rang: after `decks` decks, at the test `name`, with this e-value or p-value."""
+
+    decks: int
+    name: str
+    kind: Literal["e-value", "look"]
+    value: float
+
+
+@dataclass(frozen=True)
+class BatteryResult:
+    """The whole battery's answer; JSON, text and HTML show the same value.
+
+    Attributes:
+        verdict: `fail` where any test fails, `insufficient` where none could be made.
+        decks: N, all decks counted.
+        cards: n, cards a deck (0 where there was no deck).
+        alpha: the chance of a false alarm over everything together.
+        tests: every test, made or not: first those of all decks, then strata.
+        looks: how many hypotheses (cells and strata included) were looked at and paid for.
+        detectable: what could not have been seen is below these.
+        pictures: None where there was no deck.
+        sources: names of what was read.
+        notes: what the sources and the battery noticed besides.
+        strata: decks by `dimension` and label.
+        sequential: whether this was continuous watching.
+        alarm: the first alarm of continuous watching.
+    """
+
+    verdict: Verdict
+    decks: int
+    cards: int
+    alpha: float
+    tests: tuple[TestResult, ...]
+    looks: int
+    detectable: tuple[Detectable, ...] = ()
+    pictures: Pictures | None = None
+    sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    strata: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sequential: bool = False
+    alarm: Alarm | None = None

@@ -2,17 +2,25 @@
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
-from dealer.core.cards import DECK_KINDS, MAX_DECK
+from dealer.core.cards import DECK_KINDS
 from dealer.core.seed import Seed, tag
 
 SALT_BYTES = 32
-_POSITIONS = tuple(p.to_bytes(2, "big") for p in range(MAX_DECK))
-_LIMITS = (0, *(65536 - 65536 % bound for bound in range(1, MAX_DECK + 1)))
+_SIZES = sorted(len(reference) for reference in DECK_KINDS.values())
+_LIMITS = {n: tuple(65536 - 65536 % bound for bound in range(n, 1, -1)) for n in _SIZES}
+"""For each swap of a deck of n cards the limit from which on a word is refused."""
+_PLACES = tuple(
+    {card: p.to_bytes(2, "big") + card.encode("ascii") for reference in DECK_KINDS.values() for card in reference}
+    for p in range(_SIZES[-1])
+)
+"""For each position and card `u16(position) || card`."""
+_SALT_FORMATS = {n: struct.Struct(f"{SALT_BYTES}s" * n) for n in _SIZES}
+_WORDS = struct.Struct(">64H")
 _SHUFFLE, _SALTS, _CARD, _DECK = tag("shuffle"), tag("salts"), tag("card"), tag("deck")
-_SPARE_WORDS = 13  # some hand in 60 meets a refused word; none in a lifetime meets this many
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +38,25 @@ class Deck:
 
 
 def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
-    """Returns the cards of `reference` (2 to 64) in the order that `material` gives (PROTOCOL.md, section 4).
+    """Returns the cards of a deck kind in the order that `material` gives (PROTOCOL.md, section 4).
 
     Words at or above the largest multiple of the bound are refused, so that every swap is exactly equally likely.
     """
     cards = list(reference)
-    count = len(cards) + _SPARE_WORDS
-    words = _words(material, count)
-    at = 0
-    for i in range(len(cards) - 1, 0, -1):
-        bound = i + 1
-        limit = _LIMITS[bound]
-        while True:
-            if at == count:
-                count *= 2
-                words = _words(material, count)
-            word = words[at]
-            at += 1
-            if word < limit:
-                break
+    n = len(cards)
+    words = chain.from_iterable(_word_blocks(_SHUFFLE + material))
+    for i, bound, limit, word in zip(range(n - 1, 0, -1), range(n, 1, -1), _LIMITS[n], words, strict=False):
+        while word >= limit:
+            word = next(words)  # a refused word gives way to the next
         j = word % bound
         cards[i], cards[j] = cards[j], cards[i]
     return tuple(cards)
 
 
-def _words(material: bytes, count: int) -> tuple[int, ...]:
-    return struct.unpack(f">{count}H", hashlib.shake_256(_SHUFFLE + material).digest(2 * count))
+def _word_blocks(data: bytes) -> Iterator[tuple[int, ...]]:
+    """Reads SHAKE256 as 16-bit words, 64 at a time: one hand in 60 meets a refused word, hardly any needs more."""
+    for block in count(1):
+        yield _WORDS.unpack(hashlib.shake_256(data).digest(block * _WORDS.size)[-_WORDS.size :])
 
 
 def derive_deck(kind: str, hand: bytes, digest: bytes, seed: Seed) -> Deck:
@@ -75,13 +76,12 @@ def commit_deck(cards: tuple[str, ...], hand: bytes, material: bytes) -> Deck:
     """Salts and commits cards that lie in their final order (PROTOCOL.md, section 5)."""
     sha256 = hashlib.sha256
     salts = hashlib.shake_256(_SALTS + material).digest(SALT_BYTES * len(cards))
-    prefix = _CARD + hand
-    faces = "".join(cards).encode("ascii")
-    commitments = b"".join(
-        [
-            sha256(prefix + _POSITIONS[p] + faces[2 * p : 2 * p + 2] + salts[32 * p : 32 * p + 32]).digest()
-            for p in range(len(cards))
-        ]
-    )
+    fresh = sha256(_CARD + hand).copy  # quicker than joining the common beginning to each message
+    digests = []
+    for place, card, salt in zip(_PLACES, cards, _SALT_FORMATS[len(cards)].unpack(salts), strict=False):
+        hasher = fresh()
+        hasher.update(place[card] + salt)
+        digests.append(hasher.digest())
+    commitments = b"".join(digests)
     commitment = sha256(_DECK + hand + len(cards).to_bytes(2, "big") + commitments).digest()
     return Deck(cards, salts, commitments, commitment)

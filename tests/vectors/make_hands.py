@@ -1,4 +1,4 @@
-"""Makes tests/vectors/hands.json from fixed labels: `python -m tests.vectors.make_hands`. Run once for each protocol version."""
+"""Makes hands.json from fixed labels, once for each protocol version: `python -m tests.vectors.make_hands`."""
 
 import hashlib
 import json

@@ -1,0 +1,243 @@
+"""The static log (c2sp.org/tlog-tiles): which files it has, and writing them so that no reader sees a gap.
+
+Every tile and bundle is the same for as long as the log lives, so a file that is already there is either right or
+of another log; that makes a run that was killed at any moment safe to repeat (PROTOCOL.md section 9).
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dealer.log.checkpoint import Checkpoint, read_checkpoint
+from dealer.log.errors import CheckpointError, PublishError
+from dealer.log.merkle import CompactTree, NodeReader, leaf_hash
+
+TILE_WIDTH = 256
+"""How many hashes a full tile, and how many entries a full bundle has."""
+
+MAX_ENTRY = 65_535
+"""The greatest length of an entry in bytes."""
+
+_HEIGHT = 8  # a tile's hashes are eight levels of the tree above those of the tile level below
+_CHECKPOINT = "checkpoint"
+_UNFINISHED = ".new"  # the one file that is written under another name until it is whole
+
+EntryReader = Callable[[int, int], Iterable[bytes]]
+"""Gives the entries from the first index up to, not including, the second."""
+
+
+def tile_path(level: int, number: int, width: int = TILE_WIDTH) -> str:
+    """The path of a hash tile within the static log; a width below 256 is a partial tile's.
+
+    >>> tile_path(0, 1234067)
+    'tile/0/x001/x234/067'
+    >>> tile_path(1, 0, 17)
+    'tile/1/000.p/17'
+    """
+    return f"tile/{level}/{_number(number, width)}"
+
+
+def bundle_path(number: int, width: int = TILE_WIDTH) -> str:
+    """The path of the bundle with the entries of the level 0 tile of the same number and width."""
+    return f"tile/entries/{_number(number, width)}"
+
+
+def bundle(entries: Iterable[bytes]) -> bytes:
+    """The content of a bundle: each entry after its length, 2 bytes, big-endian.
+
+    Raises:
+        PublishError: an entry is too long to be in the log.
+    """
+    parts = []
+    for entry in entries:
+        if len(entry) > MAX_ENTRY:
+            raise PublishError(f"an entry of {len(entry)} bytes: at most {MAX_ENTRY} fit")
+        parts += [len(entry).to_bytes(2, "big"), entry]
+    return b"".join(parts)
+
+
+def published_checkpoint(out: Path) -> Checkpoint | None:
+    """The checkpoint that the folder shows its readers, None where there is none yet.
+
+    Raises:
+        PublishError: there is one that does not decode.
+    """
+    try:
+        return read_checkpoint((out / _CHECKPOINT).read_bytes().decode())
+    except FileNotFoundError:
+        return None
+    except (CheckpointError, UnicodeDecodeError) as error:
+        raise PublishError(f"{out / _CHECKPOINT} is not a checkpoint: {error}") from error
+
+
+def publish(
+    out: Path,
+    previous_size: int,
+    size: int,
+    checkpoint_note: str,
+    read_node: NodeReader,
+    read_entries: EntryReader,
+) -> None:
+    """Brings the static log in the folder `out` up to `size` entries; the folder is made if need be.
+
+    Tiles and bundles are durable before the checkpoint takes the place of the one before, and partial ones go only
+    after that, once the full one is there. A run that was killed is simply repeated.
+
+    Args:
+        out: the folder; one process at a time writes to it.
+        previous_size: for how many entries the caller knows the folder's tiles and bundles to be in place and right;
+            0 to look at every one of them and put back what is missing. No more is believed than the folder's own
+            checkpoint says, so a value that is too great does no harm.
+        size: how many entries the log has at the checkpoint.
+        checkpoint_note: the signed checkpoint of that size.
+        read_node: gives the complete subtrees of the log.
+        read_entries: gives the entries of the log.
+
+    Raises:
+        PublishError: the folder holds another log or a later state of this one, another process writes to it, or the
+            log's entries, nodes and checkpoint do not agree. What readers see has not changed.
+        OSError: the folder cannot be written to; what readers see is still whole.
+    """
+    checkpoint = read_checkpoint(checkpoint_note)
+    if checkpoint.size != size or CompactTree.load(size, read_node).root() != checkpoint.root:
+        raise PublishError(f"the checkpoint is not that of the log's first {size} entries")
+    folder = _Folder(out)
+    with folder.only_writer():
+        shown = published_checkpoint(out)
+        if shown is not None:
+            _check_extends(out, shown, checkpoint, read_node)
+        known = min(previous_size, shown.size) if shown is not None else 0
+        if shown == checkpoint and known == size:
+            return
+        for level, number, width in _tiles(known, size):
+            first = number * TILE_WIDTH
+            hashes = [read_node(level * _HEIGHT, first + place) for place in range(width)]
+            if level == 0:
+                entries = list(read_entries(first, first + width))
+                _check_entries(entries, first, hashes)
+                folder.write_once(bundle_path(number, width), bundle(entries))
+            folder.write_once(tile_path(level, number, width), b"".join(hashes))
+        folder.sync()
+        folder.replace(_CHECKPOINT, checkpoint_note.encode())
+        folder.sync()
+        for level, number, width in _tiles(known, size):
+            if width == TILE_WIDTH:
+                folder.remove_partial(tile_path(level, number))
+                if level == 0:
+                    folder.remove_partial(bundle_path(number))
+
+
+def _number(number: int, width: int) -> str:
+    """A tile's number in groups of three digits, all but the last with an `x` before them, and a partial width."""
+    text = f"{number % 1000:03d}"
+    while number := number // 1000:
+        text = f"x{number % 1000:03d}/{text}"
+    return text if width == TILE_WIDTH else f"{text}.p/{width}"
+
+
+def _tiles(known: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """The tiles (level, number, width) that a log of `size` entries has and one of `known` has not."""
+    level = 0
+    while size:
+        if size != known:
+            for number in range(known // TILE_WIDTH, size // TILE_WIDTH):
+                yield level, number, TILE_WIDTH
+            if size % TILE_WIDTH:
+                yield level, size // TILE_WIDTH, size % TILE_WIDTH
+        level, known, size = level + 1, known // TILE_WIDTH, size // TILE_WIDTH
+
+
+def _check_extends(out: Path, shown: Checkpoint, new: Checkpoint, read_node: NodeReader) -> None:
+    """Holds where the log at `new` is one and the same with, or an extension of, what the folder shows."""
+    if shown.origin != new.origin:
+        raise PublishError(f"{out} holds the log {shown.origin}, not {new.origin}: choose another folder")
+    if shown.size > new.size:
+        raise PublishError(
+            f"{out} already shows {shown.size} entries of {new.origin} and this state has {new.size}: "
+            "a published log never goes back"
+        )
+    if CompactTree.load(shown.size, read_node).root() != shown.root:
+        raise PublishError(
+            f"{out} holds another log under the name {new.origin}: its {shown.size} entries are not ours"
+        )
+
+
+def _check_entries(entries: list[bytes], first: int, hashes: list[bytes]) -> None:
+    """Holds where the entries are the ones whose hashes are in the tree; otherwise the store contradicts itself."""
+    if len(entries) != len(hashes):
+        raise PublishError(f"{len(entries)} entries from index {first} where the log has {len(hashes)}")
+    for index, (entry, stored) in enumerate(zip(entries, hashes, strict=True), first):
+        if leaf_hash(entry) != stored:
+            raise PublishError(f"entry {index} is not the one whose hash is in the log's tree")
+
+
+class _Folder:
+    """Durable writing below one folder: a file has its name only once it is whole and on disk."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self._root = root
+        self._changed: set[Path] = set()
+
+    @contextmanager
+    def only_writer(self) -> Iterator[None]:
+        """Keeps every other publisher out of the folder; the lock goes with the process, however that ends."""
+        handle = os.open(self._root, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise PublishError(f"another process is publishing to {self._root}") from error
+            yield
+        finally:
+            os.close(handle)
+
+    def write_once(self, name: str, content: bytes) -> None:
+        """Writes a file that never changes; one that is already there must have the same content."""
+        path = self._root / name
+        try:
+            present = path.read_bytes()
+        except FileNotFoundError:
+            self.replace(name, content)
+            return
+        if present != content:
+            raise PublishError(f"{path} is there with other content: the folder holds another log or is damaged")
+        self._note_change(path)  # a run that was killed may have left its name in memory alone
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Writes a file under its name in one step, over one that may be there."""
+        path = self._root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._root / _UNFINISHED
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+        self._note_change(path)
+
+    def sync(self) -> None:
+        """Makes the names of all files so far durable."""
+        for folder in self._changed:
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        self._changed.clear()
+
+    def remove_partial(self, full: str) -> None:
+        """Removes the partial files of a tile or bundle whose full file is there; readers take its prefix."""
+        partial = self._root / f"{full}.p"
+        if partial.is_dir():
+            shutil.rmtree(partial)
+
+    def _note_change(self, path: Path) -> None:
+        """The folders that hold the names on the way to `path` are to be synced."""
+        for folder in path.parents:
+            self._changed.add(folder)
+            if folder == self._root:
+                break

@@ -1,0 +1,94 @@
+"""The `audit` command: a group whose commands are loaded when they are called.
+
+A command lives in `audit/commands/NAME.py` as a click command object. To add one, write the module and put one line
+into `COMMANDS`: the command's name, the place of the object as `module:attribute`, and the line that `audit --help`
+shows. Nothing of a command's module is imported before the command is named, so `audit verify` never pays for (or
+needs) numpy, and a broken optional dependency breaks one command only.
+
+Exit codes are the commands' own (PROTOCOL.md section 10, API.md). A command ends with `ctx.exit(code)` or
+`sys.exit(code)`; an `audit.errors.InputError` that reaches this module ends with code 4, any other `AuditError` with
+code 1, its message on standard error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import NamedTuple
+
+import click
+
+from audit.errors import AuditError, InputError
+
+
+class Place(NamedTuple):
+    """Where a command is and what it is for."""
+
+    where: str
+    help: str
+
+
+COMMANDS: dict[str, Place] = {
+    "verify": Place("audit.commands.verify:verify", "Check a whole log: every signature, hash, deck and deal."),
+    "receipt": Place("audit.commands.receipt:receipt", "Check one receipt or acknowledgement, offline."),
+    "explain": Place("audit.commands.explain:explain", "Show one hand with every hash input, to follow by hand."),
+    "stats": Place("audit.commands.stats:stats", "Test decks for randomness."),
+    "count": Place("audit.commands.count:count", "Count decks into a part that `merge` takes."),
+    "merge": Place("audit.commands.merge:merge", "Judge parts that `count` made, as one corpus."),
+    "bits": Place("audit.commands.bits:bits", "Extract uniform bits from decks for other batteries."),
+    "power": Place("audit.commands.power:power", "Show what the battery catches, and with how many decks."),
+}
+
+EXIT_FAILED = 1
+EXIT_UNREADABLE = 4
+
+
+class LazyGroup(click.Group):
+    """A click group that lists its commands from `COMMANDS` and imports one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports the command's module; None where there is no such command."""
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, attribute = place.where.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{place.where} is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, place.help) for name, place in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="cutcard", prog_name="audit")
+def cli() -> None:
+    """Audit a certified dealer: its log, its decks, and their randomness. Trusts nobody."""
+
+
+def main() -> None:
+    """Entry point: runs the group and turns the auditor's errors into exit codes."""
+    try:
+        cli.main(prog_name="audit", standalone_mode=True)
+    except InputError as error:
+        click.echo(f"audit: {error}", err=True)
+        sys.exit(EXIT_UNREADABLE)
+    except AuditError as error:
+        click.echo(f"audit: {error}", err=True)
+        sys.exit(EXIT_FAILED)
+    except BrokenPipeError:
+        # The reader of our output went away (`audit … | head`): not an error of the record, but not a success either.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - keeps the interpreter's last flush quiet
+        sys.exit(EXIT_FAILED)
+
+
+if __name__ == "__main__":
+    main()

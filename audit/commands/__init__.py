@@ -1,0 +1,1 @@
+"""The commands of `audit`, one module each; `audit.cli` loads a module when its command is called."""

@@ -1,0 +1,163 @@
+"""Decks as text: one a line, fast where the lines are as they should be, and an exact complaint where they are not."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.errors import InputError
+
+RANKS = "23456789TJQKA"
+SUITS = "cdhs"
+
+_LOOK_ALIKES = dict(zip("АКТЈԚсԁһѕΑΚΤϹссｓ♣♦♥♠♧♢♡♤", "AKTJQcdhsAKTCccscdhscdhs", strict=True))
+"""Letters of other alphabets that look like ours, and the suits' symbols."""
+
+
+@dataclass(frozen=True)
+class DeckKind:
+    """A deck kind of PROTOCOL.md section 2: `cards` is its reference order, rank ascending, then c, d, h, s."""
+
+    name: str
+    cards: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """n, the number of cards."""
+        return len(self.cards)
+
+
+STANDARD52 = DeckKind("standard52", tuple(rank + suit for rank in RANKS for suit in SUITS))
+SHORT36 = DeckKind("short36", STANDARD52.cards[16:])
+DECK_KINDS = {kind.name: kind for kind in (STANDARD52, SHORT36)}
+
+
+@cache
+def _index(kind: DeckKind) -> dict[bytes, int]:
+    return {card.encode(): index for index, card in enumerate(kind.cards)}
+
+
+@cache
+def _byte_values(kind: DeckKind) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """For a rank's byte 4 times the rank, for a suit's byte the suit; for others what no sum brings below n."""
+    rank_of = np.full(256, 128, dtype=np.uint8)
+    suit_of = np.full(256, 64, dtype=np.uint8)
+    lowest = RANKS.index(kind.cards[0][0])
+    for rank, letter in enumerate(RANKS[lowest:]):
+        rank_of[ord(letter)] = len(SUITS) * rank
+    for suit, letter in enumerate(SUITS):
+        suit_of[ord(letter)] = suit
+    return rank_of, suit_of
+
+
+def are_permutations(decks: NDArray[np.uint8], n: int) -> NDArray[np.bool_]:
+    """For each row of `decks` (uint8, shape (N, n)) whether it holds each of 0 … n - 1, n at most 64, once."""
+    bit = np.zeros(256, dtype=np.uint64)
+    bit[:n] = np.left_shift(np.uint64(1), np.arange(n, dtype=np.uint64))
+    held = np.zeros(len(decks), dtype=np.uint64)
+    for column in np.ascontiguousarray(decks.T):
+        held |= bit[column]
+    result: NDArray[np.bool_] = held == np.bitwise_or.reduce(bit)
+    return result
+
+
+def _regular(block: bytes, kind: DeckKind) -> NDArray[np.uint8] | None:
+    """The decks of lines that all have single spaces and one and the same line ending; None for any others."""
+    width = 3 * kind.size - 1
+    line = block.find(b"\n") + 1
+    if line not in (width + 1, width + 2) or len(block) % line:
+        return None
+    text = np.frombuffer(block, dtype=np.uint8).reshape(-1, line)
+    ending = np.frombuffer(b"\n" if line == width + 1 else b"\r\n", dtype=np.uint8)
+    if not (np.all(text[:, width:] == ending) and np.all(text[:, 2:width:3] == ord(" "))):
+        return None
+    rank_of, suit_of = _byte_values(kind)
+    decks = rank_of[text[:, 0:width:3]] + suit_of[text[:, 1:width:3]]
+    return decks if np.all(are_permutations(decks, kind.size)) else None
+
+
+def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDArray[np.uint8]:
+    """Decks of a block of whole lines.
+
+    Args:
+        block: Lines, each ended by a line feed (a carriage return before it is passed over); cards are separated by
+            spaces or tabs, one or more.
+        kind: The deck kind that every line must be a permutation of.
+        name: What the text is called in errors.
+        first_line: The number of the block's first line, from 1.
+
+    Returns:
+        uint8, shape (lines, n): card indexes in the reference order.
+
+    Raises:
+        InputError: For a line that is no deck: with line, position and what stands there.
+    """
+    decks = _regular(block, kind)
+    if decks is not None:
+        return decks
+    lines = block.split(b"\n")[:-1]
+    decks = np.empty((len(lines), kind.size), dtype=np.uint8)
+    index = _index(kind)
+    for number, line in enumerate(lines):
+        tokens = line.split()
+        if len(tokens) != kind.size or not all(token in index for token in tokens):
+            raise InputError(f"{name}: line {first_line + number}: {_what_is_wrong(line, kind)}")
+        decks[number] = [index[token] for token in tokens]
+    good = are_permutations(decks, kind.size)
+    if not np.all(good):
+        number = int(np.argmin(good))
+        raise InputError(f"{name}: line {first_line + number}: {what_repeats(decks[number], kind)}")
+    return decks
+
+
+def what_repeats(deck: NDArray[np.uint8], kind: DeckKind) -> str:
+    """Why a row of card indexes is no permutation: which card stands twice, and which is not there."""
+    at: dict[int, int] = {}
+    for position, card in enumerate(deck.tolist()):
+        if card >= kind.size:
+            return f"the deck is no permutation: position {position} holds {card}, cards are 0 to {kind.size - 1}"
+        if card in at:
+            missing = " ".join(kind.cards[lost] for lost in sorted({*range(kind.size)} - {*deck.tolist()}))
+            return (
+                f"the deck is no permutation: {kind.cards[card]} stands at positions {at[card]} and {position} "
+                f"(from 0), and {missing} is missing"
+            )
+        at[card] = position
+    return "the deck is no permutation"
+
+
+def _what_is_wrong(line: bytes, kind: DeckKind) -> str:
+    """Why a line is no deck, for people: what stands where."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return f"column {error.start + 1}: byte 0x{line[error.start]:02x} is no text (UTF-8)"
+    tokens = text.split()
+    for position, token in enumerate(tokens):
+        if token.encode() not in _index(kind):
+            return f"position {position} (from 0): {_what_is_no_card(token, kind)}"
+    if not tokens:
+        return f"is empty; a line holds one deck of {kind.size} cards"
+    return f"{len(tokens)} cards, a deck has {kind.size}"
+
+
+def _what_is_no_card(token: str, kind: DeckKind) -> str:
+    shown = token if len(token) <= 12 else token[:12] + "…"
+    for character in token:
+        if not "!" <= character <= "~":
+            name = unicodedata.name(character, "a control character")
+            like = _LOOK_ALIKES.get(character, unicodedata.normalize("NFKC", character))
+            looks = f"; write {like}" if like != character and like in RANKS + SUITS else ""
+            return f"{shown!r} is no card: it has U+{ord(character):04X} ({name}){looks}"
+    if token[:2] == "10" and token[2:] in SUITS:
+        return f"{shown!r} is no card: a ten is T{token[2:]}"
+    proper = token[:1].upper() + token[1:].lower()
+    if proper in kind.cards:
+        return f"{shown!r} is no card: write {proper}, the rank a capital and the suit a small letter"
+    if proper in STANDARD52.cards:
+        return f"{shown!r} is no card of {kind.name}"
+    return f"{shown!r} is no card: a card is a rank of {RANKS} and a suit of {SUITS}"

@@ -1,0 +1,189 @@
+"""Many sources as one stream of decks: labels put on, and a list that was given twice counted once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.errors import InputError
+from audit.stats.sources.cards import STANDARD52, DeckKind
+from audit.stats.sources.files import Part, StreamDecks, open_file
+from audit.stats.sources.labels import LabelFile
+from audit.stats.types import Chunk
+
+OpenLog = Callable[[str, DeckKind], Part]
+"""Opens a log by its address; handed in, so that files of decks need nothing of the verifier."""
+
+
+def is_log(source: str) -> bool:
+    """Whether a SOURCE is a log: an address with a scheme, or a folder."""
+    return source.startswith(("http://", "https://", "grpc://")) or Path(source).is_dir()
+
+
+class Decks:
+    """All sources one after the other: the `Source` that the battery reads, once, from front to end."""
+
+    def __init__(self, parts: Sequence[Part], label_files: Sequence[LabelFile], notes: Sequence[str]) -> None:
+        self.name = ", ".join(part.name for part in parts)
+        self.cards: int | None = None
+        totals = [part.total for part in parts]
+        self.total = None if None in totals else sum(total for total in totals if total is not None)
+        self.notes = list(notes)
+        self._parts = parts
+        self._label_files = label_files
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""
+        first = 0
+        again = _repeats(self._parts)
+        seen: set[bytes] = set()
+        for part, note in zip(self._parts, again, strict=True):
+            if note:
+                self.notes.append(note)
+                if not self._label_files:
+                    continue
+            for chunk in part:
+                # A source that is passed over has labels all the same, which must not fall to the next one's decks.
+                labels = self._labels(part, chunk)
+                if note:
+                    continue
+                fresh = self._once(part, replace(chunk, labels=labels), seen)
+                if len(fresh.decks):
+                    self.cards = fresh.decks.shape[1]
+                    yield replace(fresh, first=first)
+                    first += len(fresh.decks)
+            self.notes.extend(part.notes)
+        for file in self._label_files:
+            file.finish()
+
+    def _labels(self, part: Part, chunk: Chunk) -> dict[str, list[str]]:
+        if part.labelled:
+            return dict(chunk.labels)
+        return {file.dimension: file.take(len(chunk.decks)) for file in self._label_files}
+
+    def _once(self, part: Part, chunk: Chunk, seen: set[bytes]) -> Chunk:
+        """The chunk without hands that an earlier source had, by their ids."""
+        if chunk.ids is None or sum(part.labelled for part in self._parts) < 2:
+            return chunk
+        keep = [row for row, hand in enumerate(chunk.ids) if hand not in seen]
+        seen.update(chunk.ids)
+        dropped = len(chunk.ids) - len(keep)
+        if not dropped:
+            return chunk
+        self.notes.append(f"{part.name}: {dropped:,} hands were in an earlier source as well and are counted once")
+        return Chunk(
+            decks=chunk.decks[keep],
+            labels={dimension: [labels[row] for row in keep] for dimension, labels in chunk.labels.items()},
+            ids=[chunk.ids[row] for row in keep],
+        )
+
+
+def open_source(
+    sources: Sequence[str],
+    *,
+    kind: DeckKind = STANDARD52,
+    strata: Sequence[tuple[str, Path]] = (),
+    open_log: OpenLog | None = None,
+    stdin: BinaryIO | None = None,
+) -> Decks:
+    """Opens the SOURCEs of a command line (API.md) as one stream.
+
+    Args:
+        sources: Logs, text files, `.npy` arrays, `-` for text on standard input.
+        kind: The deck kind that every deck must be.
+        strata: Dimensions with a file of labels each, one a line for each deck of the sources without labels of their
+            own (all but logs), all such sources in the order given.
+        open_log: Opens a log; without it a log is refused.
+        stdin: Standard input's bytes, of this process if not given.
+
+    Returns:
+        One stream. A file named twice is left out here, a list of decks that comes twice while reading.
+
+    Raises:
+        InputError: If a source cannot be opened.
+    """
+    parts: list[Part] = []
+    notes: list[str] = []
+    named: set[str] = set()
+    for source in sources:
+        key = source if source == "-" or "://" in source else str(Path(source).resolve())
+        if key in named:
+            notes.append(f"{source}: given twice, counted once")
+            continue
+        named.add(key)
+        if source == "-":
+            parts.append(StreamDecks(stdin or sys.stdin.buffer, "standard input", kind))
+        elif is_log(source):
+            if open_log is None:
+                raise InputError(f"{source}: a log cannot be read here; give a file of decks")
+            parts.append(open_log(source, kind))
+        else:
+            parts.append(open_file(Path(source), kind))
+    if len(parts) > 1:
+        for part in parts:
+            if isinstance(part, StreamDecks):
+                part.keep()
+    return Decks(parts, [LabelFile(dimension, path) for dimension, path in strata], notes)
+
+
+def _repeats(parts: Sequence[Part]) -> list[str]:
+    """For each source a note if its decks are, all of them and in this order, how an earlier or longer one begins.
+
+    Only lists that begin with the same decks are read twice; chance never gives two lists one beginning. Logs are left
+    out: their hands have ids.
+    """
+    notes = [""] * len(parts)
+    lists = [index for index, part in enumerate(parts) if not part.labelled]
+    if len(lists) < 2:
+        return notes
+    heads = {index: _head(parts[index]) for index in lists}
+    for later in lists:
+        for earlier in lists[: lists.index(later)]:
+            if notes[earlier] or notes[later] or not _same_beginning(heads[earlier], heads[later]):
+                continue
+            ended = _which_ends(parts[earlier], parts[later])
+            if ended == "both":
+                notes[later] = f"{parts[later].name}: the same decks as {parts[earlier].name}, counted once"
+            elif ended:
+                short, long = (earlier, later) if ended == "first" else (later, earlier)
+                notes[short] = f"{parts[short].name}: {parts[long].name} begins with the same decks, counted once"
+    return notes
+
+
+def _head(part: Part) -> NDArray[np.uint8]:
+    """The first decks of a source."""
+    for chunk in part:
+        return chunk.decks
+    return np.empty((0, 0), dtype=np.uint8)
+
+
+def _same_beginning(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    shared = min(len(one), len(other))
+    return shared > 0 and np.array_equal(one[:shared], other[:shared])
+
+
+def _which_ends(one: Part, other: Part) -> str:
+    """`first` or `second` if that list ends while the other goes on, `both`, or nothing where they part."""
+    left, right = (_decks_in_turn(part) for part in (one, other))
+    mine, theirs = next(left), next(right)
+    while len(mine) and len(theirs):
+        shared = min(len(mine), len(theirs))
+        if not np.array_equal(mine[:shared], theirs[:shared]):
+            return ""
+        mine = mine[shared:] if len(mine) > shared else next(left)
+        theirs = theirs[shared:] if len(theirs) > shared else next(right)
+    return "both" if len(mine) == len(theirs) else "second" if len(mine) else "first"
+
+
+def _decks_in_turn(part: Part) -> Iterator[NDArray[np.uint8]]:
+    """Every chunk's decks, then an empty one for ever."""
+    for chunk in part:
+        yield chunk.decks
+    while True:
+        yield np.empty((0, 0), dtype=np.uint8)

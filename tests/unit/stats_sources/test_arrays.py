@@ -1,0 +1,67 @@
+"""Decks as a `.npy` array: mapped as they are, refused with the reason."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audit.errors import InputError
+from audit.stats.sources import open_source
+from audit.stats.types import CHUNK
+from tests.unit.stats_sources.test_text import shuffled
+
+
+def saved(array, tmp_path, name="decks.npy"):
+    np.save(tmp_path / name, array)
+    return str(tmp_path / name)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_reads_what_was_saved(order, tmp_path):
+    decks = shuffled(CHUNK + 5)
+    source = open_source([saved(np.asarray(decks, order=order), tmp_path)])
+    assert source.total == len(decks)
+    assert np.array_equal(np.concatenate([chunk.decks for chunk in source]), decks)
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        (shuffled(3).astype(np.int64), "of int64; card indexes are uint8"),
+        (shuffled(3)[:, :51], r"shape is \(3, 51\); decks are \(N, 52\)"),
+        (np.zeros((3, 53), np.uint8), r"shape is \(3, 53\)"),
+        (shuffled(1)[0], r"shape is \(52,\)"),
+        (np.array([{}], dtype=object), "not a whole .npy array"),
+    ],
+)
+def test_wrong_shape_or_type(array, said, tmp_path):
+    with pytest.raises(InputError, match=said):
+        open_source([saved(array, tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [(5, 52, "position 5 holds 52, cards are 0 to 51"), (51, None, "stands at positions 0 and 51 (from 0)")],
+)
+def test_a_row_that_is_no_permutation(column, value, said, tmp_path):
+    decks = shuffled(CHUNK + 9)
+    row = decks[CHUNK + 7]
+    row[column] = row[0] if value is None else value
+    with pytest.raises(InputError) as caught:
+        list(open_source([saved(decks, tmp_path)]))
+    assert f"row {CHUNK + 7} (from 0): the deck is no permutation" in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_half_a_file(tmp_path):
+    whole = Path(saved(shuffled(4), tmp_path, "whole.npy")).read_bytes()
+    path = tmp_path / "half.npy"
+    path.write_bytes(whole[:-60])
+    with pytest.raises(InputError, match="not a whole"):
+        open_source([str(path)])
+
+
+def test_text_with_the_name_of_an_array(tmp_path):
+    (tmp_path / "text.npy").write_text("2c 2d\n")
+    with pytest.raises(InputError, match="not a whole"):
+        open_source([str(tmp_path / "text.npy")])

@@ -1,0 +1,1 @@
+"""The log: tree, notes, checkpoints, receipts, acknowledgements, static files."""

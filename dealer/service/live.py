@@ -1,0 +1,130 @@
+"""A hand as the service holds it: its state, where it stands in the log, and its secrets while it is in play."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from dealer.core.codec import load_state
+from dealer.core.deck import Deck, commit_deck, derive_deck
+from dealer.core.hand import Game, HandState, Status
+from dealer.core.seed import Seed, entropy_digest
+from dealer.errors import Reason, Refused
+from dealer.store.interface import HandRow, Sealed
+from dealer.store.vault import Purpose, Vault, VaultError
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What must not leave while a hand is in play. Prints as `<secrets>`.
+
+    Attributes:
+        seed: the hand's.
+        escrow: ciphertext for the auditor; empty for a public hand.
+        values: contributions taken so far; they become public with the commit.
+        stacked: the cards of a test double's hand.
+    """
+
+    seed: Seed
+    escrow: bytes = b""
+    values: Mapping[str, bytes] = field(default_factory=dict)
+    stacked: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "<secrets>"
+
+    def dump(self) -> bytes:
+        """Writes them for sealing."""
+        content = {
+            "seed": self.seed.value.hex(),
+            "escrow": self.escrow.hex(),
+            "values": {name: value.hex() for name, value in self.values.items()},
+            "stacked": self.stacked,
+        }
+        return json.dumps(content).encode("ascii")
+
+    @classmethod
+    def load(cls, data: bytes) -> "Secrets":
+        """Reads what `dump` wrote."""
+        content = json.loads(data)
+        return cls(
+            seed=Seed(bytes.fromhex(content["seed"])),
+            escrow=bytes.fromhex(content["escrow"]),
+            values={name: bytes.fromhex(value) for name, value in content["values"].items()},
+            stacked=tuple(content["stacked"]) if content["stacked"] else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LiveHand:
+    """A hand. `secrets` are there while it is in play, `deck` while it is committed.
+
+    Attributes:
+        state: what happened.
+        referee: whether the referee runs it.
+        secrets: None once it is over, or where the key that sealed them is gone.
+        sealed: the same, encrypted at rest; None: to be sealed anew.
+        deck: the committed deck.
+        offer, commit, close: indexes of its log entries.
+    """
+
+    state: HandState
+    referee: bool = False
+    secrets: Secrets | None = None
+    sealed: Sealed | None = field(default=None, repr=False)
+    deck: Deck | None = field(default=None, repr=False)
+    offer: int | None = None
+    commit: int | None = None
+    close: int | None = None
+
+    def known_secrets(self) -> Secrets:
+        """Returns the secrets.
+
+        Raises:
+            Refused: the key at rest that sealed them is gone.
+        """
+        if self.secrets is None:
+            raise Refused(Reason.STORAGE, "this hand's seed cannot be read: its key at rest is gone")
+        return self.secrets
+
+    def known_deck(self) -> Deck:
+        """Returns the deck of a committed hand in play.
+
+        Raises:
+            Refused: the key at rest that sealed its seed is gone.
+        """
+        return self.deck or make_deck(self.state, self.known_secrets())
+
+
+def digest_of_values(state: HandState, values: Mapping[str, bytes]) -> bytes:
+    """Returns the entropy digest of the values taken, in the offer's order."""
+    return entropy_digest(state.hand, [(name, values[name]) for name, _ in state.invited if name in values])
+
+
+def make_deck(state: HandState, secrets: Secrets) -> Deck:
+    """Derives the deck of a locked hand, or commits the test double's."""
+    digest = digest_of_values(state, secrets.values)
+    if secrets.stacked is not None:
+        return commit_deck(secrets.stacked, state.hand, state.hand + digest + secrets.seed.value)
+    return derive_deck(state.deck, state.hand, digest, secrets.seed)
+
+
+def seal(hand: LiveHand, vault: Vault, now: float) -> Sealed:
+    """Encrypts a hand's secrets at rest."""
+    return vault.seal(Purpose.SEED, now, hand.known_secrets().dump(), hand.state.hand)
+
+
+def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault) -> LiveHand:
+    """Reads a hand back. One in play whose key is gone comes without secrets, and the log says so."""
+    state = load_state(row.state, games)
+    secrets = None
+    if row.secrets is not None:
+        try:
+            secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, row.hand))
+        except VaultError as error:
+            _log.error("a hand in play cannot go on", table=state.table, number=state.number, error=str(error))
+    deck = make_deck(state, secrets) if secrets and state.status is Status.COMMITTED else None
+    return LiveHand(state, row.referee, secrets, row.secrets, deck, row.offer, row.commit, row.close)

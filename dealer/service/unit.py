@@ -1,0 +1,179 @@
+"""A unit of change: what one command, or a batch of them, makes of the state, before it is durable."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from dealer.errors import Reason, Refused
+from dealer.games.plans import GAMES
+from dealer.log.merkle import CompactTree, NodeReader, inclusion_proof
+from dealer.log.receipt import make_receipt
+from dealer.service.live import LiveHand, load_hand, seal
+from dealer.service.sources import Sources
+from dealer.store.interface import AnswerRow, Store, TableRow
+from dealer.store.vault import Purpose, Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the service allows itself and its callers.
+
+    Attributes:
+        hands_in_play: at once, over all tables.
+        pending: commands waiting to be carried out.
+        answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
+        key_seconds: lifetime of a key at rest.
+    """
+
+    hands_in_play: int = 20_000
+    pending: int = 20_000
+    answer_seconds: int = 24 * 3600
+    key_seconds: int = 3600
+
+
+class Durable(Protocol):
+    """What a unit changes: the state that is durable."""
+
+    sources: Sources
+    limits: Limits
+    vault: Vault
+    store: Store
+    tree: CompactTree
+    live: dict[bytes, LiveHand]
+
+
+class Proofs:
+    """Receipts under the checkpoint that a batch has just signed."""
+
+    def __init__(self, size: int, note: str, read: NodeReader) -> None:
+        self.size, self._note, self._read = size, note, read
+
+    def receipt(self, index: int) -> str:
+        """Returns the tlog-proof text of an entry."""
+        return make_receipt(index, inclusion_proof(index, self.size, self._read), self._note)
+
+
+Reply = Callable[[Proofs], bytes]
+"""Builds a command's answer once its batch is signed."""
+
+
+class Unit:
+    """What one command, or a whole batch, changes: an overlay on what is durable."""
+
+    def __init__(self, durable: Durable, below: "Unit | None" = None) -> None:
+        self.sources = durable.sources
+        self.now: int = below.now if below else durable.sources.clock()
+        self.hands: dict[bytes, LiveHand] = {}
+        self.tables: dict[str, TableRow] = {}
+        self.entries: list[bytes] = []
+        self.seen: list[bytes] = []
+        self.answers: dict[tuple[str, bytes], AnswerRow] = {}
+        self.closed: list[bytes] = []
+        self.after: list[Callable[[], None]] = []
+        self._durable, self._below = durable, below
+        self.start: int = below.start + len(below.entries) if below else durable.tree.size
+
+    def hand(self, hand: bytes) -> LiveHand:
+        """Returns a hand as it stands now.
+
+        Raises:
+            Refused: there is none.
+        """
+        unit: Unit | None = self
+        while unit is not None:
+            if (found := unit.hands.get(hand)) is not None:
+                return found
+            unit = unit._below
+        if (found := self._durable.live.get(hand)) is not None:
+            return found
+        row = self._durable.store.hand(hand)
+        if row is None:
+            raise Refused(Reason.HAND_NOT_FOUND, "there is no such hand")
+        return load_hand(row, GAMES, self._durable.vault)
+
+    def table(self, table: str) -> TableRow | None:
+        """Returns a table as it stands now; None where no hand was opened at it yet."""
+        unit: Unit | None = self
+        while unit is not None:
+            if (found := unit.tables.get(table)) is not None:
+                return found
+            unit = unit._below
+        return self._durable.store.table(table)
+
+    def entry(self, index: int) -> bytes:
+        """Returns a log entry, also one of this batch."""
+        unit: Unit | None = self
+        while unit is not None:
+            if index >= unit.start:
+                return unit.entries[index - unit.start]
+            unit = unit._below
+        return next(iter(self._durable.store.entries(index, index + 1)))
+
+    def is_seen(self, digest: bytes) -> bool:
+        """Tells whether a seed of this digest was drawn before."""
+        unit: Unit | None = self
+        while unit is not None:
+            if digest in unit.seen:
+                return True
+            unit = unit._below
+        return self._durable.store.is_seen(digest)
+
+    def put(self, hand: LiveHand) -> LiveHand:
+        """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
+        if not hand.state.in_play:
+            hand = replace(hand, secrets=None, sealed=None, deck=None)
+            self.closed.append(hand.state.hand)
+        elif hand.sealed is None:
+            hand = replace(hand, sealed=seal(hand, self._durable.vault, time.monotonic()))
+        self.hands[hand.state.hand] = hand
+        return hand
+
+    def append(self, entry: bytes) -> int:
+        """Adds a log entry and returns its index."""
+        self.entries.append(entry)
+        return self.start + len(self.entries) - 1
+
+    def room_for_a_hand(self) -> bool:
+        """Tells whether one more hand may be in play."""
+        units = [unit for unit in (self, self._below) if unit is not None]
+        live = self._durable.live
+        opened = {key for unit in units for key, hand in unit.hands.items() if hand.state.in_play and key not in live}
+        return len(live) + len(opened) < self._durable.limits.hands_in_play
+
+    def keep(self, caller: str, request: bytes, body: bytes, hand: bytes, plaintext: bytes) -> None:
+        """Keeps bytes, sealed, until the hand's answers expire; read again with `kept`."""
+        sealed = self._durable.vault.seal(Purpose.ANSWER, time.monotonic(), plaintext, caller.encode() + request)
+        self.answers[caller, request] = AnswerRow(caller, request, body, hand, sealed, self._expiry(hand))
+
+    def kept(self, caller: str, request: bytes) -> tuple[bytes, bytes] | None:
+        """Returns body digest and bytes of what was kept; None where nothing is."""
+        unit: Unit | None = self
+        while unit is not None:
+            if (row := unit.answers.get((caller, request))) is not None:
+                break
+            unit = unit._below
+        else:
+            row = self._durable.store.answer(caller, request)
+        if row is None:
+            return None
+        return row.body, self._durable.vault.open(Purpose.ANSWER, row.answer, caller.encode() + request)
+
+    def _expiry(self, hand: bytes) -> int | None:
+        found = self.hand(hand)
+        return None if found.state.in_play else self.now + 1000 * self._durable.limits.answer_seconds
+
+    def absorb(self, above: "Unit") -> None:
+        """Takes over what a command changed."""
+        self.hands.update(above.hands)
+        self.tables.update(above.tables)
+        self.entries += above.entries
+        self.seen += above.seen
+        self.answers.update(above.answers)
+        self.closed += above.closed
+        self.after += above.after
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to make durable."""
+        return bool(self.hands or self.tables or self.entries or self.answers or self.seen)

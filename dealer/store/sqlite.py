@@ -1,0 +1,228 @@
+"""The embedded store: one SQLite file, written ahead, synchronised at every commit."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dealer.store.interface import AnswerRow, Batch, HandRow, Sealed, StoreError, TableRow
+
+FILE = "cutcard.sqlite3"
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE entries (position INTEGER PRIMARY KEY, entry BLOB NOT NULL) STRICT;
+CREATE TABLE nodes (
+  level INTEGER NOT NULL, position INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (level, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 0), note TEXT NOT NULL) STRICT;
+CREATE TABLE hands (
+  hand BLOB PRIMARY KEY, state TEXT NOT NULL, referee INTEGER NOT NULL, offered INTEGER, committed INTEGER,
+  closed INTEGER, seed_key INTEGER, secrets BLOB
+) STRICT, WITHOUT ROWID;
+CREATE INDEX hands_in_play ON hands (hand) WHERE closed IS NULL;
+CREATE TABLE tables (name TEXT PRIMARY KEY, owner TEXT NOT NULL, number INTEGER NOT NULL, hand BLOB)
+  STRICT, WITHOUT ROWID;
+CREATE TABLE answers (
+  caller TEXT NOT NULL, request BLOB NOT NULL, body BLOB NOT NULL, hand BLOB NOT NULL, answer_key INTEGER NOT NULL,
+  answer BLOB NOT NULL, expires INTEGER, PRIMARY KEY (caller, request)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answers_of_hand ON answers (hand);
+CREATE INDEX answers_expiring ON answers (expires) WHERE expires IS NOT NULL;
+CREATE INDEX answers_by_key ON answers (answer_key);
+CREATE TABLE seen (digest BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
+"""
+_HAND = "hand, state, referee, offered, committed, closed, seed_key, secrets"
+
+
+class SqliteStore:
+    """A store in one SQLite file. One instance belongs to one thread at a time."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Opens a store that exists.
+
+        Raises:
+            StoreError: it does not exist, is of another version, or cannot be read.
+        """
+        if not path.is_file():
+            raise StoreError(f"there is no store at {path}")
+        with _told():
+            self._db = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
+                uri=True,
+                timeout=5,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=64,
+            )
+            if not read_only:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.execute("PRAGMA secure_delete = ON")
+            meta = dict(self._db.execute("SELECT name, value FROM meta"))
+        if meta.get("version") != str(_VERSION):
+            raise StoreError(f"{path} is a store of version {meta.get('version')}; this dealer reads {_VERSION}")
+        self.origin: str = meta["origin"]
+
+    @classmethod
+    def create(cls, path: Path, origin: str) -> None:
+        """Makes an empty store; the file must not exist.
+
+        Raises:
+            StoreError: it exists, or cannot be written.
+        """
+        if path.exists():
+            raise StoreError(f"{path} exists already")
+        with _told():
+            db = sqlite3.connect(path, isolation_level=None)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+            rows = [("version", str(_VERSION)), ("origin", origin)]
+            db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+            db.close()
+
+    def commit(self, batch: Batch) -> None:
+        """See `Store.commit`."""
+        db = self._db
+        with _told():
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                self._write(batch)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def _write(self, batch: Batch) -> None:
+        db = self._db
+        if batch.entries:
+            size = self.size()
+            db.executemany("INSERT INTO entries VALUES (?, ?)", enumerate(batch.entries, size))
+            db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", batch.nodes)
+            db.execute("INSERT OR REPLACE INTO checkpoint VALUES (0, ?)", (batch.checkpoint,))
+        if batch.seen:
+            db.executemany("INSERT INTO seen VALUES (?)", [(digest,) for digest in batch.seen])
+        db.executemany(
+            "INSERT OR REPLACE INTO hands VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    row.hand,
+                    row.state,
+                    row.referee,
+                    row.offer,
+                    row.commit,
+                    row.close,
+                    row.secrets.key if row.secrets else None,
+                    row.secrets.data if row.secrets else None,
+                )
+                for row in batch.hands.values()
+            ],
+        )
+        db.executemany(
+            "INSERT OR REPLACE INTO tables VALUES (?, ?, ?, ?)",
+            [(row.table, row.owner, row.number, row.hand) for row in batch.tables.values()],
+        )
+        db.executemany(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (row.caller, row.request, row.body, row.hand, row.answer.key, row.answer.data, row.expires)
+                for row in batch.answers.values()
+            ],
+        )
+        db.executemany(
+            "UPDATE answers SET expires = ? WHERE hand = ?", [(at, hand) for hand, at in batch.expiries.items()]
+        )
+
+    def size(self) -> int:
+        """See `Store.size`."""
+        with _told():
+            (last,) = self._db.execute("SELECT max(position) FROM entries").fetchone()
+        return 0 if last is None else int(last) + 1
+
+    def checkpoint(self) -> str | None:
+        """See `Store.checkpoint`."""
+        row = self._one("SELECT note FROM checkpoint")
+        return row[0] if row else None
+
+    def node(self, level: int, index: int) -> bytes:
+        """See `Store.node`."""
+        row = self._one("SELECT hash FROM nodes WHERE level = ? AND position = ?", level, index)
+        if row is None:
+            raise StoreError(f"the log has no node {index} at level {level}")
+        return bytes(row[0])
+
+    def entries(self, start: int, end: int) -> Iterator[bytes]:
+        """See `Store.entries`."""
+        with _told():
+            for (entry,) in self._db.execute(
+                "SELECT entry FROM entries WHERE position >= ? AND position < ? ORDER BY position", (start, end)
+            ):
+                yield entry
+
+    def hand(self, hand: bytes) -> HandRow | None:
+        """See `Store.hand`."""
+        row = self._one(f"SELECT {_HAND} FROM hands WHERE hand = ?", hand)  # noqa: S608 - a constant
+        return _hand(row) if row else None
+
+    def hands_in_play(self) -> Iterable[HandRow]:
+        """See `Store.hands_in_play`."""
+        with _told():
+            rows = self._db.execute(f"SELECT {_HAND} FROM hands WHERE closed IS NULL").fetchall()  # noqa: S608
+        return [_hand(row) for row in rows]
+
+    def table(self, table: str) -> TableRow | None:
+        """See `Store.table`."""
+        row = self._one("SELECT name, owner, number, hand FROM tables WHERE name = ?", table)
+        return TableRow(*row) if row else None
+
+    def answer(self, caller: str, request: bytes) -> AnswerRow | None:
+        """See `Store.answer`."""
+        row = self._one(
+            "SELECT body, hand, answer_key, answer, expires FROM answers WHERE caller = ? AND request = ?",
+            caller,
+            request,
+        )
+        if row is None:
+            return None
+        body, hand, key, data, expires = row
+        return AnswerRow(caller, request, body, hand, Sealed(key, data), expires)
+
+    def is_seen(self, digest: bytes) -> bool:
+        """See `Store.is_seen`."""
+        return self._one("SELECT 1 FROM seen WHERE digest = ?", digest) is not None
+
+    def drop_answers(self, now: int) -> None:
+        """See `Store.drop_answers`."""
+        with _told():
+            self._db.execute("DELETE FROM answers WHERE expires <= ?", (now,))
+
+    def answer_keys(self) -> set[int]:
+        """See `Store.answer_keys`."""
+        with _told():
+            return {key for (key,) in self._db.execute("SELECT DISTINCT answer_key FROM answers")}
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._db.close()
+
+    def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        with _told():
+            row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
+        return row
+
+
+def _hand(row: tuple[Any, ...]) -> HandRow:
+    hand, state, referee, offer, commit, close, key, data = row
+    secrets = Sealed(key, data) if key is not None else None
+    return HandRow(hand, state, bool(referee), offer, commit, close, secrets)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"the store does not answer: {error}") from error

@@ -1,10 +1,9 @@
 """Showing hands: who brings in and who opens, by the up cards alone (STUD.md, section 2)."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
-_RANKS = "23456789TJQKA"
-_SUITS = "cdhs"
+from dealer.core.cards import RANKS, SUITS
 
 
 def door_value(card: str) -> tuple[int, int]:
@@ -16,7 +15,7 @@ def door_value(card: str) -> tuple[int, int]:
     Returns:
         A value that compares as the cards do.
     """
-    return _RANKS.index(card[0]), _SUITS.index(card[1])
+    return RANKS.index(card[0]), SUITS.index(card[1])
 
 
 def showing_value(cards: Iterable[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -31,8 +30,13 @@ def showing_value(cards: Iterable[str]) -> tuple[tuple[int, ...], tuple[int, ...
         How often each rank is there and the ranks themselves, both with the ranks that come most often first; it
         compares as the hands showing do.
     """
-    counts = Counter(_RANKS.index(card[0]) for card in cards)
-    groups = sorted(((count, rank) for rank, count in counts.items()), reverse=True)
+    return _ranks_value("".join([card[0] for card in cards]))
+
+
+@lru_cache(maxsize=32_768)
+def _ranks_value(ranks: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The value of up cards by their ranks; there are few enough of these to know most of them."""
+    groups = sorted(((ranks.count(rank), RANKS.index(rank)) for rank in set(ranks)), reverse=True)
     return tuple(count for count, _ in groups), tuple(rank for _, rank in groups)
 
 

@@ -1,0 +1,120 @@
+"""Awards pots among the hands that were shown, and cuts them in whole chips (STUD.md, section 6)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from dealer.table.naming import high_name, low_name
+from dealer.table.pots import Pot
+from dealer.table.reading import high_five, high_order, high_value, low_five, low_order, low_value
+
+
+class Half(StrEnum):
+    """Which hand wins: the best high, which takes whole pots as well, or the best low."""
+
+    HIGH = "high"
+    LOW = "low"
+
+
+class Winner(NamedTuple):
+    """One winner of a half: its five cards, highest first, and the hand's name; both empty where it need not show."""
+
+    seat: int
+    cards: tuple[str, ...]
+    name: str
+    share: int
+
+
+class Award(NamedTuple):
+    """What was won of one pot with one half: `pot` counts from 0, the main pot; winners get odd chips first to last."""
+
+    pot: int
+    half: Half
+    amount: int
+    winners: tuple[Winner, ...]
+
+
+class Hand(NamedTuple):
+    """A hand that lies open: its seven cards, the board card among them, and their values (`reading`)."""
+
+    cards: tuple[str, ...]
+    high: int
+    low: int | None
+
+
+def read_hand(cards: Sequence[str], *, hi_lo: bool) -> Hand:
+    """Reads seven cards; a low counts in Hi/Lo only."""
+    return Hand(tuple(cards), high_value(cards), low_value(cards) if hi_lo else None)
+
+
+def wins_a_part(hand: Hand, seat: int, shown: Mapping[int, Hand], pots: Sequence[Pot]) -> bool:
+    """Whether a hand wins or ties any part of any pot against the hands shown so far."""
+    for pot in pots:
+        if seat in pot.eligible:
+            others = [shown[other] for other in pot.eligible if other in shown]
+            if all(hand.high >= other.high for other in others):
+                return True
+            if hand.low is not None and all(other.low is None or hand.low >= other.low for other in others):
+                return True
+    return False
+
+
+def award_pots(pots: Sequence[Pot], shown: Mapping[int, Hand], chip: int) -> tuple[Award, ...]:
+    """Awards each pot on its own, among the hands shown of the seats eligible for that pot.
+
+    Args:
+        pots: the pots, the main pot first.
+        shown: the hands that lie open; who mucked wins nothing.
+        chip: the smallest chip in play.
+    """
+    awards: list[Award] = []
+    for index, pot in enumerate(pots):
+        hands = {seat: shown[seat] for seat in pot.eligible if seat in shown}
+        lows = {seat: hand.low for seat, hand in hands.items() if hand.low is not None}
+        # An odd chip goes to the high half.
+        low_half = pot.amount // 2 // chip * chip if lows else 0
+        highs = {seat: hand.high for seat, hand in hands.items()}
+        won = _winners(pot.amount - low_half, highs, hands, chip, (high_five, high_order, high_name))
+        awards.append(Award(index, Half.HIGH, pot.amount - low_half, won))
+        if lows:
+            won = _winners(low_half, lows, hands, chip, (low_five, low_order, low_name))
+            awards.append(Award(index, Half.LOW, low_half, won))
+    return tuple(awards)
+
+
+_Reader = tuple[
+    Callable[[Sequence[str]], tuple[str, ...]],
+    Callable[[Sequence[str]], list[tuple[int, int]]],
+    Callable[[Sequence[str]], str],
+]
+"""How a half is read: the five cards, the order of odd chips, the name."""
+
+
+def _winners(
+    amount: int, values: Mapping[int, int], hands: Mapping[int, Hand], chip: int, reader: _Reader
+) -> tuple[Winner, ...]:
+    """Splits an amount among the seats of the greatest value, in the order in which they get odd chips."""
+    five, order, name = reader
+    best = max(values.values())
+    cards = {seat: five(hands[seat].cards) for seat, value in values.items() if value == best}
+    tied = sorted(cards, key=lambda seat: order(cards[seat]), reverse=True)
+    shares = split(amount, len(tied), chip)
+    return tuple(Winner(seat, cards[seat], name(cards[seat]), share) for seat, share in zip(tied, shares, strict=True))
+
+
+def split(amount: int, ways: int, chip: int) -> tuple[int, ...]:
+    """Cuts an amount in equal shares of whole chips; odd chips go one by one to the first shares.
+
+    An amount that is no multiple of the chip, from a stack that was none, leaves less than a chip over: it comes last.
+
+        >>> split(100, 3, 5)
+        (35, 35, 30)
+    """
+    share = amount // ways // chip * chip
+    odd = amount - share * ways
+    shares = []
+    for _ in range(ways):
+        more = min(chip, odd)
+        odd -= more
+        shares.append(share + more)
+    return tuple(shares)

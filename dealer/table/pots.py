@@ -1,0 +1,50 @@
+"""Main pot, side pots, and the part of a bet that goes back (STUD.md, section 4)."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+
+class Pot(NamedTuple):
+    """One pot: its chips, and the seats that may win it, in dealing order."""
+
+    amount: int
+    eligible: tuple[int, ...]
+
+
+def uncalled(paid: Mapping[int, int], live: Sequence[int]) -> tuple[int, int] | None:
+    """The part of a bet that nobody matched: whose it is, and how much; None where there is none.
+
+    Args:
+        paid: what each seat has put in over the whole hand.
+        live: seats still in. A folded seat gets nothing back.
+    """
+    *_, second, first = sorted(paid, key=paid.__getitem__)
+    part = paid[first] - paid[second]
+    return (first, part) if part and first in live else None
+
+
+def lay_pots(paid: Mapping[int, int], live: Sequence[int]) -> tuple[Pot, ...]:
+    """Lays the chips in pots by the depth of each contribution, the main pot first.
+
+    Args:
+        paid: what each seat has put in over the whole hand.
+        live: seats still in, in dealing order; at least one.
+
+    Returns:
+        The pots. Together they hold every chip of `paid`.
+    """
+    pots: list[Pot] = []
+    floor = dead = 0
+    for depth in sorted(set(paid.values()) - {0}):
+        amount = (depth - floor) * sum(each >= depth for each in paid.values())
+        floor = depth
+        eligible = tuple(seat for seat in live if paid[seat] >= depth)
+        if pots and (not eligible or eligible == pots[-1].eligible):
+            # Who folded has no claim: a layer of folded seats alone joins the pot below it.
+            pots[-1] = Pot(pots[-1].amount + amount, pots[-1].eligible)
+        elif eligible:
+            pots.append(Pot(dead + amount, eligible))
+            dead = 0
+        else:
+            dead += amount  # nothing lies below: it joins the first pot that somebody may win
+    return tuple(pots) if pots or not dead else (Pot(dead, tuple(live)),)

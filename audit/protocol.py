@@ -1,0 +1,181 @@
+"""The derivations of PROTOCOL.md sections 1 to 5 and 8, written from that page alone: the second implementation.
+
+Everything here is a pure function from bytes to bytes. Hands are the 16 raw bytes of their UUID, seeds and salts raw
+bytes, cards two ASCII characters. The dealer has its own copy of these rules; the two share no code on purpose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+RANKS = "23456789TJQKA"
+SUITS = "cdhs"
+
+HASH_BYTES = 32
+SEED_BYTES = 64
+SALT_BYTES = 32
+ESCROW_BYTES = 32 + 80
+WORD_RANGE = 65536
+
+DECKS: dict[str, tuple[str, ...]] = {
+    "standard52": tuple(rank + suit for rank in RANKS for suit in SUITS),
+    "short36": tuple(rank + suit for rank in RANKS[4:] for suit in SUITS),
+}
+"""Deck kinds by name, each in its reference order (section 2)."""
+
+
+def tag(name: str) -> bytes:
+    """The domain tag that begins every hash (section 1)."""
+    return b"cutcard/v1/" + name.encode("ascii") + b"\0"
+
+
+def u16(value: int) -> bytes:
+    """Two bytes, big-endian."""
+    return value.to_bytes(2, "big")
+
+
+def lp(data: bytes) -> bytes:
+    """`data` with its length before it."""
+    return u16(len(data)) + data
+
+
+_SEED = tag("seed")
+_SHUFFLE = tag("shuffle")
+_SALTS = tag("salts")
+_CARD = tag("card")
+_DECK = tag("deck")
+_POSITIONS = tuple(u16(position) for position in range(64))
+
+
+def sha256(data: bytes) -> bytes:
+    """SHA-256 of `data`."""
+    return hashlib.sha256(data).digest()
+
+
+def seed_commitment(hand: bytes, seed: bytes) -> bytes:
+    """Commitment to a hand's seed (section 3)."""
+    return hashlib.sha256(_SEED + hand + seed).digest()
+
+
+def contribution_preimage(table: str, number: int, contributor: str, value: bytes) -> bytes:
+    """What a contributor hashes before the hand is opened (section 3)."""
+    place = lp(table.encode("ascii")) + number.to_bytes(8, "big")
+    return tag("contribution") + place + lp(contributor.encode("ascii")) + value
+
+
+def entropy_preimage(hand: bytes, contributions: Iterable[tuple[str, bytes]]) -> bytes:
+    """What the entropy digest is the hash of: contributors and values in the offer's order (section 3)."""
+    taken = [lp(contributor.encode("ascii")) + value for contributor, value in contributions]
+    return tag("entropy") + hand + u16(len(taken)) + b"".join(taken)
+
+
+def entropy_digest(hand: bytes, contributions: Iterable[tuple[str, bytes]]) -> bytes:
+    """Digest of everything that others contributed (section 3)."""
+    return sha256(entropy_preimage(hand, contributions))
+
+
+def material(hand: bytes, digest: bytes, seed: bytes) -> bytes:
+    """What deck and salts are drawn from (section 4)."""
+    return hand + digest + seed
+
+
+@lru_cache(maxsize=8)
+def _steps(cards: int) -> tuple[tuple[int, int, int], ...]:
+    """For each swap of the shuffle: index `i`, `b = i + 1`, and the limit that words must stay below."""
+    return tuple((i, i + 1, WORD_RANGE - WORD_RANGE % (i + 1)) for i in range(cards - 1, 0, -1))
+
+
+def shuffle_preimage(source: bytes) -> bytes:
+    """What the shuffle's word stream is the SHAKE256 of (section 4)."""
+    return _SHUFFLE + source
+
+
+def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
+    """The deck that `source` (the hand's material) gives, top first (section 4).
+
+    Args:
+        reference: 2 to 64 distinct cards in reference order.
+        source: hand, entropy digest and seed joined.
+    """
+    deck = list(reference)
+    # One SHAKE256 block is 136 bytes: 68 words, enough for 51 swaps and seventeen refusals. More are drawn on demand.
+    amount = 136
+    stream = hashlib.shake_256(_SHUFFLE + source).digest(amount)
+    at = 0
+    for i, b, limit in _steps(len(deck)):
+        while True:
+            if at == amount:
+                amount *= 2
+                stream = hashlib.shake_256(_SHUFFLE + source).digest(amount)
+            word = stream[at] << 8 | stream[at + 1]
+            at += 2
+            if word < limit:
+                break
+        j = word % b
+        deck[i], deck[j] = deck[j], deck[i]
+    return deck
+
+
+def salts_preimage(source: bytes) -> bytes:
+    """What the salts are the SHAKE256 of (section 5)."""
+    return _SALTS + source
+
+
+def salts(source: bytes, cards: int) -> bytes:
+    """The salts of all positions, 32 bytes each, joined (section 5)."""
+    return hashlib.shake_256(_SALTS + source).digest(SALT_BYTES * cards)
+
+
+def card_preimage(hand: bytes, position: int, card: str, salt: bytes) -> bytes:
+    """What a card commitment is the hash of (section 5)."""
+    return _CARD + hand + u16(position) + card.encode("ascii") + salt
+
+
+def card_commitment(hand: bytes, position: int, card: str, salt: bytes) -> bytes:
+    """Commitment to the card at one position (section 5)."""
+    return sha256(card_preimage(hand, position, card, salt))
+
+
+def card_commitments(hand: bytes, deck: Sequence[str], all_salts: bytes) -> bytes:
+    """The commitments to all cards of a deck, joined (section 5)."""
+    prefix = _CARD + hand
+    hashed = hashlib.sha256
+    faces = "".join(deck).encode("ascii")
+    return b"".join(
+        [
+            hashed(prefix + at + faces[2 * p : 2 * p + 2] + all_salts[32 * p : 32 * p + 32]).digest()
+            for p, at in enumerate(_POSITIONS[: len(deck)])
+        ]
+    )
+
+
+def deck_preimage(hand: bytes, commitments: bytes) -> bytes:
+    """What a deck commitment is the hash of (section 5)."""
+    return _DECK + hand + u16(len(commitments) // HASH_BYTES) + commitments
+
+
+def deck_commitment(hand: bytes, commitments: bytes) -> bytes:
+    """Commitment to a whole deck, from its card commitments joined (section 5)."""
+    return sha256(deck_preimage(hand, commitments))
+
+
+def escrow_key_id(public_key: bytes) -> bytes:
+    """The 8 bytes by which an entry names an escrow key (section 8)."""
+    return sha256(public_key)[:8]
+
+
+def escrow_info(hand: bytes, commitment: bytes) -> bytes:
+    """HPKE's `info` for a hand's escrow (section 8)."""
+    return tag("escrow") + hand + commitment
+
+
+def escrow_preimage(hand: bytes, ciphertext: bytes) -> bytes:
+    """What an escrow digest is the hash of (section 8)."""
+    return tag("escrow-digest") + hand + ciphertext
+
+
+def escrow_digest(hand: bytes, ciphertext: bytes) -> bytes:
+    """The digest of an escrow ciphertext, logged before the first card (section 8)."""
+    return sha256(escrow_preimage(hand, ciphertext))

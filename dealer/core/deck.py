@@ -43,20 +43,25 @@ def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
     Words at or above the largest multiple of the bound are refused, so that every swap is exactly equally likely.
     """
     cards = list(reference)
-    n = len(cards)
-    words = chain.from_iterable(_word_blocks(_SHUFFLE + material))
-    for i, bound, limit, word in zip(range(n - 1, 0, -1), range(n, 1, -1), _LIMITS[n], words, strict=False):
+    words = _words(_SHUFFLE + material)
+    bound = len(cards)
+    for limit, word in zip(_LIMITS[bound], words, strict=False):
         while word >= limit:
             word = next(words)  # a refused word gives way to the next
         j = word % bound
-        cards[i], cards[j] = cards[j], cards[i]
+        bound -= 1
+        cards[bound], cards[j] = cards[j], cards[bound]
     return tuple(cards)
 
 
-def _word_blocks(data: bytes) -> Iterator[tuple[int, ...]]:
-    """Reads SHAKE256 as 16-bit words, 64 at a time: one hand in 60 meets a refused word, hardly any needs more."""
-    for block in count(1):
-        yield _WORDS.unpack(hashlib.shake_256(data).digest(block * _WORDS.size)[-_WORDS.size :])
+def _words(data: bytes) -> Iterator[int]:
+    """Reads SHAKE256 as 16-bit words; one hand in 60 meets a refused word, and hardly any needs more than 64."""
+    return chain(_WORDS.unpack(hashlib.shake_256(data).digest(_WORDS.size)), _later_words(data))
+
+
+def _later_words(data: bytes) -> Iterator[int]:
+    for block in count(2):
+        yield from _WORDS.unpack(hashlib.shake_256(data).digest(block * _WORDS.size)[-_WORDS.size :])
 
 
 def derive_deck(kind: str, hand: bytes, digest: bytes, seed: Seed) -> Deck:

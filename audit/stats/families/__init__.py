@@ -1,0 +1,34 @@
+"""The families of tests that make the battery; a new one is a new module and a line in `FAMILIES`."""
+
+from audit.stats.families.between_decks import BETWEEN_DECKS
+from audit.stats.families.card_positions import CARD_POSITIONS
+from audit.stats.families.family import Family
+from audit.stats.families.fisher_yates import FISHER_YATES
+from audit.stats.families.lehmer import LEHMER
+from audit.stats.families.neighbours import NEIGHBOURS
+from audit.stats.families.permutations import PERMUTATIONS
+from audit.stats.families.position_pairs import ALIKE_POSITIONS, POSITION_PAIRS
+from audit.stats.families.precedence import PRECEDENCE
+from audit.stats.families.showdowns import FIVE_CARDS, SHOWDOWNS
+from audit.stats.families.successors import SUCCESSORS
+from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
+
+FAMILIES: tuple[Family, ...] = (
+    CARD_POSITIONS,
+    SUCCESSORS,
+    PRECEDENCE,
+    LEHMER,
+    FISHER_YATES,
+    PERMUTATIONS,
+    NEIGHBOURS,
+    POSITION_PAIRS,
+    ALIKE_POSITIONS,
+    FIVE_CARDS,
+    SHOWDOWNS,
+    THIRD_STREET_HANDS,
+    PAIRED_HOLES,
+    BETWEEN_DECKS,
+)
+"""All families whose counts are whole numbers that add up. Duplicates are counted apart: they need every deck's key."""
+
+__all__ = ["FAMILIES", "Family"]

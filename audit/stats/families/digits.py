@@ -1,0 +1,118 @@
+"""Digits of a permutation that are independent and uniform when the deck is: what their tests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.stats.families.family import Outcome
+from audit.stats.nulls import INVERSIONS, sum_tail
+from audit.stats.pvalue import Floats, likelihood_ratio_tail, pearson_tails, smallest_of, two_sided, worst_cell
+
+WORDS = range(8, 17)
+"""Lengths in bits of the random words whose signature is looked for: longer ones do not show."""
+
+RULES = ("word mod m", "word * m >> bits")
+"""Ways to make a word into a digit below m without refusing any."""
+
+
+def digit_counts(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """(n, n): how often digit i (row) was j (column), j <= i."""
+    n = digits.shape[0]
+    return np.stack([np.bincount(row, minlength=n) for row in digits])
+
+
+def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[Outcome]:
+    """The Pearson sum over all digits, and the largest cell."""
+    n = len(matrix)
+    statistic = third = 0.0
+    best_p, best = 1.0, (1, 0)
+    for i in range(1, n):
+        size, row = i + 1, matrix[i, : i + 1]
+        statistic += size / decks * float(((row - decks / size) ** 2).sum())
+        third += (size - 1) * (size - 2)
+        p, j = worst_cell(row, decks, 1 / size)
+        if p < best_p:
+            best_p, best = p, (i, j)
+    df = n * (n - 1) // 2
+    cells = df + n - 1
+    (i, j), found = best, int(matrix[best])
+    return [
+        Outcome(
+            f"{prefix}: all digits",
+            statistic,
+            two_sided(*pearson_tails(statistic, df, third, decks)),
+            1,
+            f"Pearson sum {statistic:.1f}, expected {df}",
+        ),
+        Outcome(
+            f"{prefix}: largest cell",
+            float(found),
+            smallest_of(best_p, cells),
+            cells,
+            f"digit {i} is {j}: {found} times, expected {decks / (i + 1):.1f}",
+        ),
+    ]
+
+
+def trend_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
+    """The sum of all digits, which is distributed as the inversions are."""
+    n = len(matrix)
+    total = int((matrix.sum(axis=0) * np.arange(n)).sum())
+    null = INVERSIONS.pmf(n)
+    p = two_sided(*sum_tail(null.support, null.prob, decks, total))
+    mean = decks * n * (n - 1) / 4
+    return Outcome(f"{prefix}: trend", float(total), p, 1, f"sum of all digits {total}, expected {mean:.0f}")
+
+
+def signature_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
+    """The strongest signature of a short random word made into a digit by `word mod m` or `word * m >> bits`."""
+    n = len(matrix)
+    best_p, best, best_statistic = 1.0, "none", 0.0
+    for bits in WORDS:
+        for rule in RULES:
+            signature = _signature(n, bits, rule)
+            statistic = float((matrix * signature.weights).sum())
+            p = likelihood_ratio_tail(statistic, signature.values, signature.prob, decks)
+            if p < best_p:
+                best_p, best, best_statistic = p, f"{rule} of {bits}-bit words", statistic
+    looks = len(RULES) * len(WORDS)
+    return Outcome(
+        f"{prefix}: signature of short words", best_statistic, smallest_of(best_p, looks), looks, f"strongest: {best}"
+    )
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """Log likelihood ratios of digits made from short words against uniform ones.
+
+    Attributes:
+        weights: (n, n), of digit i being j; 0 for j > i.
+        values: (n, 2), the two values that row i of the weights takes.
+        prob: (n, 2), how likely they are for a uniform digit.
+    """
+
+    weights: Floats
+    values: Floats
+    prob: Floats
+
+
+@cache
+def _signature(n: int, bits: int, rule: str) -> _Signature:
+    """Of words of some bits made into 0 … m - 1 by one of `RULES`: some digits have one word more than the others."""
+    words = 1 << bits
+    weights, values, prob = np.zeros((n, n)), np.zeros((n, 2)), np.zeros((n, 2))
+    for i in range(n):
+        m = i + 1
+        if rule == "word mod m":
+            words_of = words // m + (np.arange(m) < words % m)
+        else:
+            words_of = np.diff(-(-np.arange(m + 1) * words // m))
+        weights[i, :m] = np.log(words_of * (m / words))
+        rich = words % m / m
+        values[i] = np.log((words // m + np.arange(2)) * (m / words))
+        prob[i] = 1 - rich, rich
+    return _Signature(weights, values, prob)

@@ -1,0 +1,75 @@
+"""What every family of tests is: a small value that counts batches of decks and turns counts into p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.stats.batch import Batch
+
+Counts = dict[str, NDArray[np.int64]]
+"""Whole numbers that add up: those of two batches are those of both together."""
+
+FEWEST = 100
+"""No test is made with fewer decks than these."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One hypothesis of a family, tested.
+
+    Attributes:
+        name: unique within the family.
+        statistic: in the unit that `detail` tells.
+        p: p-value; whatever the test looked at within itself is paid for.
+        looks: at how many cells or the like it looked.
+        detail: what was found, against what was expected.
+        decks: decks that were counted, where this is not all of them.
+    """
+
+    name: str
+    statistic: float
+    p: float
+    looks: int = 1
+    detail: str = ""
+    decks: int | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tests that live on the same counts.
+
+    Attributes:
+        name: unique within the battery.
+        sees: one sentence: what it can see.
+        count: from a batch to counts.
+        pvalues: from counts, the number of cards n and the number of decks N to outcomes.
+        needs: the least number of decks.
+        suited: whether cards must have ranks and suits (n a multiple of 4).
+        cards: the one deck size that it is for; None for all.
+        fewest_cards: the smallest deck that it is for.
+        ordered: whether it needs to know the deck's order before the shuffle.
+        strata: whether it is made for each stratum as well.
+    """
+
+    name: str
+    sees: str
+    count: Callable[[Batch], Counts]
+    pvalues: Callable[[Counts, int, int], Sequence[Outcome]]
+    needs: int = FEWEST
+    suited: bool = False
+    cards: int | None = None
+    fewest_cards: int = 5
+    ordered: bool = False
+    strata: bool = True
+
+    def is_for(self, n: int) -> bool:
+        """Whether decks of n cards can be tested."""
+        return n >= self.fewest_cards and self.cards in (None, n) and not (self.suited and n % 4)
+
+    def merge(self, one: Mapping[str, NDArray[np.int64]], other: Mapping[str, NDArray[np.int64]]) -> Counts:
+        """The counts of both."""
+        return {key: one[key] + other[key] for key in one}

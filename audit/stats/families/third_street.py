@@ -1,0 +1,159 @@
+"""The first three cards of each seat: kinds of hand, ranks held, paired hole cards, and who has the lowest door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.stats.batch import Batch, Bytes
+from audit.stats.deal import SEATS, third_street
+from audit.stats.families.family import Counts, Family, Outcome
+from audit.stats.nulls import THIRD_STREET, third_street_counts
+from audit.stats.pvalue import smallest_of, worst_cell, worst_of_cells
+
+_RANKS = "23456789TJQKA"
+HOLES = range(2, 11)
+"""Numbers of seats for which two hole cards are looked at: up to ten, as hold'em deals its first two cards alike."""
+
+_PAIR = 3 / 51
+_BOTH_PAIRED = _PAIR * 73 / comb(50, 2)
+"""After one pair there are 12 ranks with 6 pairs and one with a single pair among 50 cards."""
+
+_HOLDS_RANK = 1 - comb(48, 3) / comb(52, 3)
+
+
+@cache
+def _kinds() -> Bytes:
+    """The kind of every three cards a, b, c, an index of `THIRD_STREET`, at (52 a + b) 52 + c."""
+    a, b, c = np.ogrid[:52, :52, :52]
+    ranks = np.sort(np.stack(np.broadcast_arrays(a >> 2, b >> 2, c >> 2)), axis=0)
+    low, middle, high = ranks
+    flush = ((a & 3) == (b & 3)) & ((b & 3) == (c & 3))
+    in_row = (middle == low + 1) & (high == middle + 1)
+    straight = in_row | ((low == 0) & (middle == 1) & (high == 12))
+    three = (low == middle) & (middle == high)
+    pair = ((low == middle) | (middle == high)) & ~three
+    names = [
+        (straight & flush, "straight flush"),
+        (three, "three of a kind"),
+        (straight, "straight"),
+        (flush, "flush"),
+        (pair, "pair"),
+    ]
+    kinds = np.select([holds for holds, _ in names], [THIRD_STREET.index(name) for _, name in names], 0)
+    return kinds.astype(np.uint8).reshape(-1)
+
+
+def _count_hands(batch: Batch) -> Counts:
+    counts: Counts = {}
+    kinds = _kinds()
+    rank_bits = np.uint16(1) << batch.ranks.astype(np.uint16)
+    wide = batch.cards.astype(np.intp)
+    for seats in SEATS:
+        kind_rows, rank_rows = [], []
+        for seat in range(seats):
+            one, two, door = third_street(seats, seat)
+            code = (wide[one] * 52 + wide[two]) * 52 + wide[door]
+            kind_rows.append(np.bincount(kinds[code], minlength=len(THIRD_STREET)))
+            held = np.bincount(rank_bits[one] | rank_bits[two] | rank_bits[door], minlength=1 << 13)
+            rank_rows.append(_by_rank(held))
+        counts[f"kinds of {seats}"] = np.stack(kind_rows)
+        counts[f"ranks of {seats}"] = np.stack(rank_rows)
+        doors = batch.cards[2 * seats : 3 * seats]
+        counts[f"lowest door of {seats}"] = np.bincount(doors.argmin(axis=0), minlength=seats)
+        counts[f"highest door of {seats}"] = np.bincount(doors.argmax(axis=0), minlength=seats)
+    return counts
+
+
+@cache
+def _rank_table() -> NDArray[np.int64]:
+    """(13, 2^13): whether a set of ranks holds a rank."""
+    return ((np.arange(1 << 13) >> np.arange(13)[:, None]) & 1).astype(np.int64)
+
+
+def _by_rank(sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many hands hold each rank, from how often each set of ranks was held."""
+    seen = np.flatnonzero(sets)
+    return _rank_table()[:, seen] @ sets[seen]
+
+
+def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
+    outcomes = []
+    ways = np.array(third_street_counts().ways, dtype=np.float64)
+    odds = ways / ways.sum()
+    for seats in SEATS:
+        kinds = counts[f"kinds of {seats}"]
+        p, worst = worst_of_cells(kinds.reshape(-1), decks, np.tile(odds, seats))
+        seat, kind = divmod(worst, len(THIRD_STREET))
+        found = kinds.flat[worst]
+        detail = f"seat {seat + 1}, {THIRD_STREET[kind]}: {found} times, expected {decks * odds[kind]:.1f}"
+        name = f"third street of {seats} seats"
+        outcomes.append(Outcome(name, float(found), smallest_of(p, kinds.size), kinds.size, detail))
+
+        ranks = counts[f"ranks of {seats}"]
+        p, worst = worst_cell(ranks, decks, _HOLDS_RANK)
+        seat, rank = divmod(worst, 13)
+        found = ranks.flat[worst]
+        detail = f"seat {seat + 1} holds {_RANKS[rank]}: {found} times, expected {decks * _HOLDS_RANK:.1f}"
+        name = f"ranks held by {seats} seats"
+        outcomes.append(Outcome(name, float(found), smallest_of(p, ranks.size), ranks.size, detail))
+
+        for which in ("lowest", "highest"):
+            doors = counts[f"{which} door of {seats}"]
+            p, seat = worst_cell(doors, decks, 1 / seats)
+            detail = f"seat {seat + 1}: {doors[seat]} times, expected {decks / seats:.1f}"
+            name = f"{which} door card of {seats} seats"
+            outcomes.append(Outcome(name, float(doors[seat]), smallest_of(p, seats), seats, detail))
+    return outcomes
+
+
+THIRD_STREET_HANDS = Family(
+    "third street",
+    "A seat whose first three cards are too good or too bad, or hold a rank too often, and who brings it in.",
+    _count_hands,
+    _hand_pvalues,
+    cards=52,
+)
+
+
+def _count_holes(batch: Batch) -> Counts:
+    counts: Counts = {}
+    for seats in HOLES:
+        paired = batch.ranks[:seats] == batch.ranks[seats : 2 * seats]
+        counts[f"paired of {seats}"] = np.array([np.count_nonzero(row) for row in paired], dtype=np.int64)
+        counts[f"both of {seats}"] = np.array(
+            [np.count_nonzero(one & other) for one, other in combinations(paired, 2)], dtype=np.int64
+        )
+    return counts
+
+
+def _hole_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
+    outcomes = []
+    for seats in HOLES:
+        paired = counts[f"paired of {seats}"]
+        p, seat = worst_cell(paired, decks, _PAIR)
+        detail = f"seat {seat + 1}: {paired[seat]} times, expected {decks * _PAIR:.1f}"
+        outcomes.append(
+            Outcome(f"paired hole cards of {seats} seats", float(paired[seat]), smallest_of(p, seats), seats, detail)
+        )
+        both = counts[f"both of {seats}"]
+        p, worst = worst_cell(both, decks, _BOTH_PAIRED)
+        one, other = list(combinations(range(1, seats + 1), 2))[worst]
+        detail = f"seats {one} and {other}: {both[worst]} times, expected {decks * _BOTH_PAIRED:.1f}"
+        name = f"two of {seats} seats paired"
+        outcomes.append(Outcome(name, float(both[worst]), smallest_of(p, len(both)), len(both), detail))
+    return outcomes
+
+
+PAIRED_HOLES = Family(
+    "paired hole cards",
+    "Seats, or two seats at once, that are dealt a pair down too often: the set-up hand of a collusion.",
+    _count_holes,
+    _hole_pvalues,
+    cards=52,
+)

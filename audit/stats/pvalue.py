@@ -1,0 +1,148 @@
+"""P-values that hold deep in the tails (STATISTICS.md section 2).
+
+Pearson sums go by three exact cumulants, cells by exact binomials, likelihood ratios by a saddlepoint.
+"""
+
+from __future__ import annotations
+
+from math import exp, expm1, lgamma, log, log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import bdtr, bdtrc, gammainc, gammaincc, log_ndtr, pdtr, pdtrc
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def two_sided(lower: float, upper: float) -> float:
+    """Twice the smaller tail, at most 1."""
+    return min(1.0, 2 * min(lower, upper))
+
+
+def smallest_of(p: float, looks: float) -> float:
+    """The p-value of the smallest of `looks` p-values: `1 - (1 - p)^looks`, which is Bonferroni's where it matters."""
+    return 1.0 if p >= 1 else -expm1(looks * log1p(-p))
+
+
+def pearson_tails(statistic: float, df: float, third: float, decks: int) -> tuple[float, float]:
+    """Tails of a Pearson sum over `decks` decks that tends to a chi-square with `df` degrees of freedom.
+
+    The sum is `df + 2/N sum_(t<u) K(t, u)`, K the inner product of what two decks add to the cells, scaled so that the
+    cells' covariance is the identity on df dimensions. Any two values of K are uncorrelated, which gives its cumulants
+    exactly: df, 2 df (1 - 1/N) and 8 df (1 - 1/N)(1 - 2/N) + 4 (1 - 1/N) E[K^3] / N. A gamma distribution with these
+    three stands in for the chi-square, which it becomes as N grows; with small expected counts it stays true.
+
+    Args:
+        statistic: the sum.
+        df: degrees of freedom.
+        third: E[K^3].
+        decks: N, at least 2.
+
+    Returns:
+        P(X <= statistic) and P(X >= statistic).
+    """
+    variance = 2 * df * (1 - 1 / decks)
+    skew = 8 * df * (1 - 1 / decks) * (1 - 2 / decks) + 4 * (1 - 1 / decks) * third / decks
+    shape = 4 * variance**3 / skew**2
+    scale = skew / (2 * variance)
+    x = (statistic - df) / scale + shape
+    return (float(gammainc(shape, x)), float(gammaincc(shape, x))) if x > 0 else (0.0, 1.0)
+
+
+def coincidence_tails(counts: Ints, cells: int) -> tuple[float, float]:
+    """Tails of the number of pairs of decks that fall in one of `cells` equally likely cells, given the cells' counts.
+
+    Where there are fewer pairs than cells the number is nearly Poisson, where there are many it is a Pearson sum; of
+    the two p-values the larger one is taken.
+    """
+    decks = int(counts.sum())
+    together = int((counts * (counts - 1) // 2).sum())
+    expected = decks * (decks - 1) / 2 / cells
+    pearson = 2 * cells / decks * (together - expected) + (cells - 1)
+    half = cells / decks  # half a pair, in units of the Pearson sum: the number of pairs is whole
+    lower, _ = pearson_tails(pearson + half, cells - 1, (cells - 1) * (cells - 2), decks)
+    _, upper = pearson_tails(pearson - half, cells - 1, (cells - 1) * (cells - 2), decks)
+    return max(lower, float(pdtr(together, expected))), max(upper, float(pdtrc(together - 1, expected)))
+
+
+def binomial_tails(found: int, draws: int, chance: float) -> tuple[float, float]:
+    """P(X <= found) and P(X >= found) for X binomial, to full relative accuracy in both tails."""
+    upper = 1.0 if found <= 0 else float(bdtrc(found - 1, draws, chance))
+    return float(bdtr(found, draws, chance)), upper
+
+
+def worst_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
+    """The most surprising of cells that are each binomial with the same chance.
+
+    Returns:
+        Its two-sided p-value, not corrected for the number of cells, and its flat index.
+    """
+    flat = counts.reshape(-1)
+    most, least = int(flat.argmax()), int(flat.argmin())
+    upper = binomial_tails(int(flat[most]), draws, chance)[1]
+    lower = binomial_tails(int(flat[least]), draws, chance)[0]
+    return (min(1.0, 2 * upper), most) if upper <= lower else (min(1.0, 2 * lower), least)
+
+
+def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, int]:
+    """As `worst_cell`, for cells with a chance of their own each; both arrays are flat."""
+    found = counts.astype(np.float64)
+    upper = np.where(found > 0, bdtrc(found - 1, draws, chances), 1.0)
+    tails = np.minimum(bdtr(found, draws, chances), upper)
+    worst = int(tails.argmin())
+    return min(1.0, 2 * float(tails[worst])), worst
+
+
+def poisson_tail(found: int, expected: float) -> float:
+    """P(X >= found) for X Poisson, to full relative accuracy."""
+    if found <= 0:
+        return 1.0
+    if expected < 1e-6 * found:  # the first term is all of the tail
+        return exp(-expected + found * log(expected) - lgamma(found + 1)) if expected > 0 else 0.0
+    return float(pdtrc(found - 1, expected))
+
+
+def likelihood_ratio_tail(statistic: float, values: Floats, prob: Floats, decks: int) -> float:
+    """P(T >= statistic) for T the sum over groups of N independent draws each, by Lugannani and Rice's saddlepoint.
+
+    Args:
+        statistic: the observed sum.
+        values: (groups, k), the values that a draw of each group can take.
+        prob: (groups, k), their probabilities.
+        decks: N.
+    """
+    means = (values * prob).sum(axis=1)
+    centred = values - means[:, None]
+    excess = statistic - decks * float(means.sum())
+    deviation = sqrt(decks * float((centred**2 * prob).sum()))
+    if deviation == 0:
+        return 1.0
+    if abs(excess) < 1e-3 * deviation:
+        return 0.5
+    furthest = decks * float(np.where(prob > 0, np.sign(excess) * centred, -np.inf).max(axis=1).sum())
+    if abs(excess) >= furthest * (1 - 1e-12):
+        top = np.where((centred == centred.max(axis=1, keepdims=True)), prob, 0).sum(axis=1)
+        return exp(decks * float(np.log(top).sum())) if excess > 0 else 1.0
+
+    def tilted(theta: float) -> tuple[float, float, float]:
+        """The cumulant function and its first two derivatives at theta, for all N decks, the mean taken out."""
+        weights = prob * np.exp(theta * centred)
+        total = weights.sum(axis=1)
+        slopes = (centred * weights).sum(axis=1) / total
+        curves = (centred**2 * weights).sum(axis=1) / total - slopes**2
+        return decks * float(np.log(total).sum()), decks * float(slopes.sum()), decks * float(curves.sum())
+
+    step = 1.0 if excess > 0 else -1.0
+    while abs(tilted(step)[1]) < abs(excess):
+        step *= 2
+    theta = brentq(lambda t: tilted(t)[1] - excess, 0.0, step, xtol=1e-14, rtol=1e-13)
+    cumulant, _, curve = tilted(theta)
+    w = sqrt(max(0.0, 2 * (theta * excess - cumulant))) * (1 if excess > 0 else -1)
+    u = theta * sqrt(curve)
+    if w < -37:
+        return 1.0
+    mills = exp(float(log_ndtr(-w)) + w * w / 2) if w < 37 else 1 / (w * sqrt(2 * np.pi))
+    relative = mills + (1 / u - 1 / w) / sqrt(2 * np.pi)
+    return min(1.0, exp(log(relative) - w * w / 2)) if relative > 0 else 0.0

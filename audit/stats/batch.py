@@ -105,7 +105,7 @@ class Batch:
         return lehmer_digits(self.perm), lehmer_digits(self.inverse)
 
     def pairs(self, distance: int) -> NDArray[np.int64]:
-        """(n, n * n): for each p how often cards a, b lay at p and, round the circle, p + distance; at column a * n + b."""
+        """(n, n * n): for each p how often cards a, b lay at p and at p + distance round the circle, at a * n + b."""
         if distance not in self._pairs:
             wide = self.cards.astype(np.uint16)
             first = wide * np.uint16(self.n)

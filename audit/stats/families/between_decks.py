@@ -81,4 +81,5 @@ BETWEEN_DECKS = Family(
     "Decks that depend on those before: not reset, shuffled too little in between, or a generator that repeats.",
     _count,
     _pvalues,
+    looks_back=True,
 )

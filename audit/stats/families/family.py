@@ -53,6 +53,7 @@ class Family:
         fewest_cards: the smallest deck that it is for.
         ordered: whether it needs to know the deck's order before the shuffle.
         strata: whether it is made for each stratum as well.
+        looks_back: whether its counts depend on the decks before a batch.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Family:
     fewest_cards: int = 5
     ordered: bool = False
     strata: bool = True
+    looks_back: bool = False
 
     def is_for(self, n: int) -> bool:
         """Whether decks of n cards can be tested."""

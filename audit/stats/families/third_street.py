@@ -20,11 +20,11 @@ _RANKS = "23456789TJQKA"
 HOLES = range(2, 11)
 """Numbers of seats for which two hole cards are looked at: up to ten, as hold'em deals its first two cards alike."""
 
-_PAIR = 3 / 51
-_BOTH_PAIRED = _PAIR * 73 / comb(50, 2)
+PAIR = 3 / 51
+BOTH_PAIRED = PAIR * 73 / comb(50, 2)
 """After one pair there are 12 ranks with 6 pairs and one with a single pair among 50 cards."""
 
-_HOLDS_RANK = 1 - comb(48, 3) / comb(52, 3)
+HOLDS_RANK = 1 - comb(48, 3) / comb(52, 3)
 
 
 @cache
@@ -96,10 +96,10 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         outcomes.append(Outcome(name, float(found), smallest_of(p, kinds.size), kinds.size, detail))
 
         ranks = counts[f"ranks of {seats}"]
-        p, worst = worst_cell(ranks, decks, _HOLDS_RANK)
+        p, worst = worst_cell(ranks, decks, HOLDS_RANK)
         seat, rank = divmod(worst, 13)
         found = ranks.flat[worst]
-        detail = f"seat {seat + 1} holds {_RANKS[rank]}: {found} times, expected {decks * _HOLDS_RANK:.1f}"
+        detail = f"seat {seat + 1} holds {_RANKS[rank]}: {found} times, expected {decks * HOLDS_RANK:.1f}"
         name = f"ranks held by {seats} seats"
         outcomes.append(Outcome(name, float(found), smallest_of(p, ranks.size), ranks.size, detail))
 
@@ -136,15 +136,15 @@ def _hole_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     outcomes = []
     for seats in HOLES:
         paired = counts[f"paired of {seats}"]
-        p, seat = worst_cell(paired, decks, _PAIR)
-        detail = f"seat {seat + 1}: {paired[seat]} times, expected {decks * _PAIR:.1f}"
+        p, seat = worst_cell(paired, decks, PAIR)
+        detail = f"seat {seat + 1}: {paired[seat]} times, expected {decks * PAIR:.1f}"
         outcomes.append(
             Outcome(f"paired hole cards of {seats} seats", float(paired[seat]), smallest_of(p, seats), seats, detail)
         )
         both = counts[f"both of {seats}"]
-        p, worst = worst_cell(both, decks, _BOTH_PAIRED)
+        p, worst = worst_cell(both, decks, BOTH_PAIRED)
         one, other = list(combinations(range(1, seats + 1), 2))[worst]
-        detail = f"seats {one} and {other}: {both[worst]} times, expected {decks * _BOTH_PAIRED:.1f}"
+        detail = f"seats {one} and {other}: {both[worst]} times, expected {decks * BOTH_PAIRED:.1f}"
         name = f"two of {seats} seats paired"
         outcomes.append(Outcome(name, float(both[worst]), smallest_of(p, len(both)), len(both), detail))
     return outcomes

@@ -1,0 +1,171 @@
+"""The battery's judgement: counts turned into tests, every look paid for, one verdict (STATISTICS.md section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.stats import duplicates
+from audit.stats.corpus import Corpus
+from audit.stats.detectable import detectable_effects
+from audit.stats.errorcontrol import holm_in_groups
+from audit.stats.families import FAMILIES
+from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes
+from audit.stats.families.family import FEWEST, Outcome
+from audit.stats.strata import dimension_tests
+from audit.stats.tally import Tally
+from audit.stats.types import BatteryResult, Pictures, TestResult, Verdict
+
+ALPHA = 1e-6
+"""The chance of a false alarm over everything together, where none is asked for: an alarm is an accusation."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A test before its look is paid for; `outcome` is None where there were too few decks."""
+
+    family: str
+    sees: str
+    needs: int
+    decks: int
+    outcome: Outcome | None
+    dimension: str = ""
+    stratum: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that is unique within a result."""
+        own = self.outcome.name if self.outcome else self.family
+        if self.outcome and not own.startswith(self.family):
+            own = f"{self.family}: {own}"
+        return f"{self.dimension}={self.stratum}: {own}" if self.dimension else own
+
+
+def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
+    """What the counts say.
+
+    Args:
+        corpus: the counts; None where there was no deck at all.
+        alpha: the chance of a false alarm over everything together.
+    """
+    if corpus is None:
+        return no_decks(alpha)
+    groups = [_whole_rows(corpus)]
+    groups += [_stratum_rows(corpus, dimension) for dimension in corpus.plan.dimensions]
+    made = [[row.outcome for row in group if row.outcome] for group in groups]
+    adjusted = iter(np.concatenate(holm_in_groups([[outcome.p for outcome in group] for group in made])))
+    tests = tuple(
+        _result(row, float(next(adjusted)) if row.outcome else nan, alpha) for group in groups for row in group
+    )
+    return BatteryResult(
+        verdict=verdict_of(tests),
+        decks=corpus.whole.decks,
+        cards=corpus.plan.n,
+        alpha=alpha,
+        tests=tests,
+        looks=sum(outcome.looks for group in made for outcome in group),
+        detectable=tuple(detectable_effects(corpus, alpha, [len(group) for group in made])),
+        pictures=_pictures(corpus),
+        sources=tuple(corpus.sources),
+        notes=tuple(corpus.notes),
+        strata={
+            dimension: {label: tallies[label].decks for label in sorted(tallies)}
+            for dimension, tallies in corpus.strata.items()
+        },
+    )
+
+
+def no_decks(alpha: float) -> BatteryResult:
+    """The answer where there was nothing to test."""
+    rows = [_Row(family.name, family.sees, family.needs, 0, None) for family in FAMILIES]
+    rows.append(_Row(duplicates.NAME, duplicates.SEES, duplicates.NEEDS, 0, None))
+    tests = tuple(_result(row, nan, alpha) for row in rows)
+    return BatteryResult("insufficient", 0, 0, alpha, tests, 0)
+
+
+def verdict_of(tests: Sequence[TestResult]) -> Verdict:
+    """`fail` where any test fails, `insufficient` where none could be made."""
+    verdicts = {test.verdict for test in tests}
+    return "fail" if "fail" in verdicts else "pass" if "pass" in verdicts else "insufficient"
+
+
+def whole_outcomes(corpus: Corpus) -> list[Outcome]:
+    """All tests of all decks together that can be made."""
+    return [row.outcome for row in _whole_rows(corpus) if row.outcome]
+
+
+def _whole_rows(corpus: Corpus) -> list[_Row]:
+    whole, rows = corpus.whole, []
+    for family in corpus.plan.families:
+        if whole.decks < family.needs:
+            rows.append(_Row(family.name, family.sees, family.needs, whole.decks, None))
+            continue
+        outcomes = family.pvalues(whole.counts[family.name], whole.n, whole.decks)
+        rows += [_Row(family.name, family.sees, family.needs, whole.decks, outcome) for outcome in outcomes]
+    if corpus.plan.duplicates and duplicates.key_kinds(whole.n):
+        repeats: Sequence[Outcome | None] = [None]
+        if whole.decks >= duplicates.NEEDS:
+            repeats = corpus.keys.outcomes()
+        rows += [_Row(duplicates.NAME, duplicates.SEES, duplicates.NEEDS, whole.decks, each) for each in repeats]
+    return rows
+
+
+def _stratum_rows(corpus: Corpus, dimension: str) -> list[_Row]:
+    return [
+        _Row(test.family, test.sees, test.needs, test.decks, test.outcome, dimension, test.stratum)
+        for test in dimension_tests(corpus, dimension)
+    ]
+
+
+def _result(row: _Row, adjusted: float, alpha: float) -> TestResult:
+    verdict: Verdict = "insufficient" if row.outcome is None else "fail" if adjusted < alpha else "pass"
+    outcome = row.outcome or Outcome("", nan, nan, detail=f"needs {row.needs}, has {row.decks}")
+    return TestResult(
+        name=row.name,
+        statistic=outcome.statistic,
+        p=outcome.p,
+        p_adjusted=adjusted,
+        decks_used=0 if row.outcome is None else row.decks if outcome.decks is None else outcome.decks,
+        needs=row.needs,
+        verdict=verdict,
+        family=row.family,
+        sees=row.sees,
+        detail=outcome.detail,
+        dimension=row.dimension,
+        stratum=row.stratum,
+    )
+
+
+def _pictures(corpus: Corpus) -> Pictures | None:
+    counted = corpus.whole.counts.get(CARD_POSITIONS.name)
+    if counted is None or not corpus.whole.decks:
+        return None
+    matrix = counted["cards"]
+    return Pictures(
+        cards=matrix,
+        z=_deviations(matrix, corpus.whole.decks),
+        strata={
+            f"{dimension}={label}": _rank_deviations(tallies[label])
+            for dimension, tallies in corpus.strata.items()
+            for label in sorted(tallies)
+            if tallies[label].decks >= FEWEST and CARD_POSITIONS.name in tallies[label].counts
+        },
+    )
+
+
+def _deviations(matrix: NDArray[np.int64], decks: int) -> NDArray[np.float64]:
+    """Standard deviations of each class and position from what is expected."""
+    chance = 1 / len(matrix)
+    deviations: NDArray[np.float64] = (matrix - decks * chance) / np.sqrt(decks * chance * (1 - chance))
+    return deviations
+
+
+def _rank_deviations(tally: Tally) -> NDArray[np.float64]:
+    matrix = tally.counts[CARD_POSITIONS.name]["cards"]
+    if tally.n % 4 == 0:
+        matrix = merge_classes(matrix, np.arange(tally.n) >> 2, tally.n // 4)
+    return _deviations(matrix, tally.decks)

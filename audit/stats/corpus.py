@@ -1,0 +1,109 @@
+"""Everything that was counted of some decks: all together, by stratum, and the keys that find duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from audit.stats.batch import Bytes
+from audit.stats.duplicates import NAME as DUPLICATES
+from audit.stats.duplicates import KeyStore
+from audit.stats.families import FAMILIES, Family
+from audit.stats.tally import Tally
+
+SEAT = "seat"
+"""The dimension whose labels are lists of seat numbers: its strata are the seats, wherever in dealing order."""
+
+SEAT_FAMILIES = ("showdowns", "third street", "paired hole cards")
+"""What is counted for seats."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is counted of decks of n cards.
+
+    Attributes:
+        n: cards a deck.
+        order: (n,) the place of each card before the shuffle; None for the reference order.
+        names: families asked for, with `duplicates` among them; None for all.
+        dimensions: dimensions of strata.
+    """
+
+    n: int
+    order: Bytes | None = None
+    names: tuple[str, ...] | None = None
+    dimensions: tuple[str, ...] = ()
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Families for all decks together."""
+        return tuple(
+            family for family in FAMILIES if family.is_for(self.n) and (self.names is None or family.name in self.names)
+        )
+
+    @property
+    def duplicates(self) -> bool:
+        """Whether keys are kept."""
+        return self.names is None or DUPLICATES in self.names
+
+    def stratum_families(self, dimension: str) -> tuple[Family, ...]:
+        """Families for each stratum of a dimension."""
+        if dimension == SEAT:
+            return tuple(family for family in self.families if family.name in SEAT_FAMILIES)
+        return tuple(family for family in self.families if family.strata)
+
+
+@dataclass
+class Corpus:
+    """The counts of a plan.
+
+    Attributes:
+        plan: what was counted.
+        whole: all decks.
+        strata: by dimension and label.
+        keys: the keys of all decks.
+        sources: what was read.
+        notes: what the sources said besides.
+    """
+
+    plan: Plan
+    whole: Tally
+    strata: dict[str, dict[str, Tally]]
+    keys: KeyStore
+    sources: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, plan: Plan) -> Corpus:
+        """Nothing counted yet."""
+        strata: dict[str, dict[str, Tally]] = {dimension: {} for dimension in plan.dimensions}
+        return cls(plan, Tally(plan.n), strata, KeyStore(plan.n))
+
+    def stratum(self, dimension: str, label: str) -> Tally:
+        """The tally of a stratum, made when first asked for."""
+        return self.strata[dimension].setdefault(label, Tally(self.plan.n))
+
+    def append(self, later: Corpus) -> None:
+        """Puts other decks, counted by the same plan, behind these."""
+        self.whole.append(self.plan.families, later.whole, self.plan.order)
+        for dimension, tallies in later.strata.items():
+            families = self.plan.stratum_families(dimension)
+            for label, tally in tallies.items():
+                self.stratum(dimension, label).append(families, tally, self.plan.order)
+        for keys in later.keys.blocks():
+            self.keys.add(keys)
+        self.sources += later.sources
+        self.notes += later.notes
+
+
+def family_names() -> list[str]:
+    """All names that can be asked for."""
+    return [*(family.name for family in FAMILIES), DUPLICATES]
+
+
+def grouped(labels: Sequence[str]) -> Mapping[str, Iterable[int]]:
+    """The rows that bear each label."""
+    rows: dict[str, list[int]] = {}
+    for row, label in enumerate(labels):
+        rows.setdefault(label, []).append(row)
+    return rows

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
-
-RANKS = "23456789TJQKA"
-SUITS = "cdhs"
+from audit.protocol import DECKS, RANKS, SUITS
 
 _LOOK_ALIKES = dict(zip("АКТЈԚсԁһѕΑΚΤϹссｓ♣♦♥♠♧♢♡♤", "AKTJQcdhsAKTCccscdhscdhs", strict=True))
 """Letters of other alphabets that look like ours, and the suits' symbols."""
@@ -31,9 +29,9 @@ class DeckKind:
         return len(self.cards)
 
 
-STANDARD52 = DeckKind("standard52", tuple(rank + suit for rank in RANKS for suit in SUITS))
-SHORT36 = DeckKind("short36", STANDARD52.cards[16:])
-DECK_KINDS = {kind.name: kind for kind in (STANDARD52, SHORT36)}
+DECK_KINDS = {name: DeckKind(name, cards) for name, cards in DECKS.items()}
+STANDARD52 = DECK_KINDS["standard52"]
+SHORT36 = DECK_KINDS["short36"]
 
 
 @cache

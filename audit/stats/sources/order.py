@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
-from audit.stats.sources.cards import RANKS, SUITS, DeckKind, parse_block
+from audit.protocol import RANKS, SUITS
+from audit.stats.sources.cards import DeckKind, parse_block
 
 
 def read_order(order: str, kind: DeckKind) -> NDArray[np.uint8]:

@@ -1,0 +1,140 @@
+"""The statistics as one HTML file that needs nothing else: for the screen, light or dark, and for paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from numpy.typing import NDArray
+
+from audit.report import plots, words
+from audit.stats.names import card_name
+from audit.stats.types import BatteryResult, TestResult
+
+WORST = 10
+"""Tests that are shown with their pictures."""
+MULTIPLES = 48
+"""Strata that are shown as small pictures; of more, those with the most surprising tests."""
+STRATA_ROWS = 200
+"""Tests of strata that are listed; all are in the JSON."""
+
+
+@dataclass(frozen=True)
+class _Stratum:
+    """One small picture."""
+
+    dimension: str
+    label: str
+    decks: int
+    picture: str
+    p_adjusted: float
+    fails: bool
+
+
+def render(result: BatteryResult) -> str:
+    """The report, whole.
+
+    Args:
+        result: what the battery found.
+
+    Returns:
+        HTML without a reference to anything outside itself.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(
+        p=words.p_text, odds=words.odds, number=words.number_text, whole=lambda value: f"{value:,}"
+    )
+    return environment.get_template("report.html.j2").render(_context(result))
+
+
+def write(result: BatteryResult, path: Path) -> None:
+    """Writes the report to a file."""
+    path.write_text(render(result), encoding="utf-8")
+
+
+def _context(result: BatteryResult) -> dict[str, Any]:
+    overall = [test for test in result.tests if not test.dimension]
+    made = [test for test in result.tests if not isnan(test.p)]
+    worst = words.most_telling(result.tests, WORST)
+    z = None if result.pictures is None else result.pictures.z
+    limit = 4.0 if z is None else plots.limit_of(z)
+    strata = _strata(result)
+    return {
+        "result": result,
+        "sentence": words.verdict_sentence(result),
+        "failing": [test for test in made if test.verdict == "fail"],
+        "made": made,
+        "overall": overall,
+        "fewest": min((test.needs for test in overall), default=0),
+        "worst": worst,
+        "families": _by_family(overall),
+        "deepest": any(test.p <= 10**-plots.DEEPEST for test in overall),
+        "strata_tests": _strata_tests(result),
+        "strata_total": sum(bool(test.dimension) for test in result.tests),
+        "strata": strata[:MULTIPLES],
+        "strata_left_out": len(strata) - len(strata[:MULTIPLES]),
+        "limit": limit,
+        "heat_map": None if z is None else plots.heat_map(z, limit),
+        "scale": plots.scale_bar(limit),
+        "p_plot": plots.p_plot(overall, result.alpha) if any(not isnan(test.p) for test in overall) else None,
+        "bars": plots.bars(worst) if worst else None,
+        "profiles": [] if z is None else list(_profiles(z)),
+    }
+
+
+def _by_family(tests: Sequence[TestResult]) -> dict[str, list[TestResult]]:
+    families: dict[str, list[TestResult]] = {}
+    for test in tests:
+        families.setdefault(test.family, []).append(test)
+    return families
+
+
+def _profiles(z: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+    """Where the card of the most extreme cell lies, with a sentence."""
+    card, position = np.unravel_index(int(np.abs(z).argmax()), z.shape)
+    name, found = card_name(int(card), len(z)), float(z[card, position])
+    many = "more" if found > 0 else "less"
+    yield (
+        f"The most extreme cell: {name} lay at position {position + 1} {many} often than expected, "
+        f"by {abs(found):.1f} standard deviations. This is {name} at every position; a fair shuffle stays in the "
+        "shaded band at all but one position in 400.",
+        plots.profile(z, int(card), by_rank=False),
+    )
+
+
+def _strata(result: BatteryResult) -> list[_Stratum]:
+    """Strata with a picture, the most surprising first."""
+    if result.pictures is None:
+        return []
+    worst: dict[str, TestResult] = {}
+    for test in words.most_telling(result.tests, len(result.tests)):
+        if test.dimension:
+            worst.setdefault(f"{test.dimension}={test.stratum}", test)
+    strata = []
+    for key, z in result.pictures.strata.items():
+        dimension, _, label = key.partition("=")
+        found = worst.get(key)
+        strata.append(
+            _Stratum(
+                dimension,
+                label,
+                result.strata.get(dimension, {}).get(label, 0),
+                plots.picture_address(z, plots.limit_of(z)),
+                1.0 if found is None else found.p_adjusted,
+                found is not None and found.verdict == "fail",
+            )
+        )
+    return sorted(strata, key=lambda stratum: stratum.p_adjusted)
+
+
+def _strata_tests(result: BatteryResult) -> Sequence[TestResult]:
+    of_strata = tuple(test for test in result.tests if test.dimension)
+    return words.most_telling(of_strata, STRATA_ROWS)

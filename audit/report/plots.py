@@ -1,0 +1,235 @@
+"""The report's pictures: SVG by matplotlib, made to sit in a page that is light or dark.
+
+Every colour is one of `INKS`; in the finished SVG each is replaced by a variable of the page's style sheet, so that one
+picture serves both schemes and paper.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.image import imsave
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from audit.report.words import superscript
+from audit.stats.names import card_name, rank_name
+from audit.stats.types import TestResult
+
+INKS = {"#010101": "ink", "#020202": "faint", "#030303": "good", "#040404": "bad", "#050505": "few", "#060606": "many"}
+"""Stand-in colours, and the style sheet's variables that take their place."""
+INK, FAINT, GOOD, BAD, FEW, MANY = INKS
+
+_FEW_RGB, _MANY_RGB = (46, 125, 209), (216, 84, 47)
+"""Cells with too few and too many cards; transparent where all is as expected, which suits any background."""
+
+REMS_AN_INCH = 6.4
+"""How large an inch of a drawing is on the page."""
+
+DEEPEST = 30.0
+"""P-values below 10^-30 are drawn there."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One test in the p-value plot: -log10 of its p-value, where a uniform one of its rank lies, its verdict."""
+
+    expected: float
+    found: float
+    fails: bool
+
+
+def depth(p: float, deepest: float = DEEPEST) -> float:
+    """-log10 of a p-value, at most `deepest`."""
+    return deepest if p <= 10**-deepest else -float(np.log10(p))
+
+
+def limit_of(z: Floats) -> float:
+    """The standard deviation at which a heat map's colour is full: 4 to 8, by what there is to show."""
+    return float(np.clip(np.ceil(np.abs(z).max(initial=0.0)), 4, 8))
+
+
+def _pixels(z: Floats, limit: float) -> NDArray[np.uint8]:
+    strength = np.clip(np.abs(z) / limit, 0, 1) ** 1.2
+    pixels = np.empty((*z.shape, 4), dtype=np.uint8)
+    pixels[..., :3] = np.where(z[..., None] < 0, _FEW_RGB, _MANY_RGB)
+    pixels[..., 3] = np.rint(255 * strength)
+    return pixels
+
+
+def picture_address(z: Floats, limit: float) -> str:
+    """A matrix of standard deviations as a tiny PNG, one pixel a cell, in a `data:` address."""
+    stream = io.BytesIO()
+    imsave(stream, _pixels(z, limit), format="png", metadata={"Software": ""})
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    axes.tick_params(colors=INK, labelsize=8, length=3)
+    for side in axes.spines.values():
+        side.set_color(FAINT)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    return figure, axes
+
+
+def _svg(figure: Figure, title: str) -> str:
+    """The figure as an `<svg>` element with the page's colours and fonts, named for those who cannot see it."""
+    stream = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title, "svg.image_inline": True}):
+        FigureCanvasSVG(figure).print_svg(  # type: ignore[no-untyped-call]
+            stream, metadata={"Date": None, "Creator": None}
+        )
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    for stand_in, name in INKS.items():
+        text = text.replace(stand_in, f"var(--{name})")
+    text = re.sub(r"font: ([0-9.]+px) [^;\"]*", r"font-size: \1", text)
+    # Text comes out in one size if each picture is as wide on the page as it was drawn.
+    width = f'style="max-width: {figure.get_figwidth() * REMS_AN_INCH:.1f}rem"'
+    text = re.sub(r' (?:width|height)="[0-9.]+pt"', "", text, count=2)
+    text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "").replace("xlink:href", "href")
+    text = re.sub(r' xmlns="[^"]*"| version="1.1"', "", text, count=2)
+    return text.replace("<svg", f'<svg {width} role="img" aria-label="{title}"', 1)
+
+
+def heat_map(z: Floats, limit: float) -> str:
+    """Cards (rows) by positions (columns) in standard deviations.
+
+    Args:
+        z: shape (n, n).
+        limit: the standard deviation at which colour is full.
+    """
+    n = len(z)
+    figure, axes = _figure(7.4, 7.0)
+    axes.imshow(_pixels(z, limit), interpolation="none", aspect="auto", extent=(0.5, n + 0.5, n - 0.5, -0.5))
+    axes.xaxis.set_major_locator(FixedLocator([1, *range(5, n + 1, 5)]))
+    axes.set_xlabel("position in the deck (1 is the top, dealt first)")
+    step = 4 if n % 4 == 0 else 5
+    axes.yaxis.set_major_locator(FixedLocator([*range(0, n, step)]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: card_name(int(value), n)))
+    for row in range(step, n, step):
+        axes.axhline(row - 0.5, color=FAINT, linewidth=0.4)
+    return _svg(figure, "Heat map: how often each card lay at each position, in standard deviations")
+
+
+def scale_bar(limit: float) -> str:
+    """The heat maps' scale."""
+    figure, axes = _figure(4.2, 0.62)
+    ramp = np.linspace(-limit, limit, 256)[None, :]
+    axes.imshow(_pixels(ramp, limit), interpolation="none", aspect="auto", extent=(-limit, limit, 0, 1))
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.xaxis.set_major_locator(FixedLocator([-limit, -limit / 2, 0, limit / 2, limit]))
+    axes.set_xlabel("standard deviations: too rarely … too often", fontsize=8)
+    return _svg(figure, "Scale of the heat map")
+
+
+def p_points(tests: Sequence[TestResult]) -> list[Point]:
+    """Tests that were made, most surprising first, each beside where it would be if all p-values were uniform."""
+    made = sorted((test for test in tests if not np.isnan(test.p)), key=lambda test: test.p)
+    return [
+        Point(-float(np.log10((rank + 0.5) / len(made))), depth(test.p), test.verdict == "fail")
+        for rank, test in enumerate(made)
+    ]
+
+
+def p_plot(tests: Sequence[TestResult], alpha: float) -> str:
+    """P-values against uniform ones, both as -log10, with the band that 99 % of uniform ones stay in at each rank."""
+    points = p_points(tests)
+    count = len(points)
+    figure, axes = _figure(6.2, 4.0)
+    ranks = np.arange(1, count + 1)
+    expected = [point.expected for point in points]
+    low, high = (-np.log10(beta.ppf(q, ranks, count + 1 - ranks)) for q in (0.995, 0.005))
+    axes.fill_between(expected, low, high, color=FAINT, alpha=0.35, linewidth=0)
+    axes.plot([0, expected[0]], [0, expected[0]], color=FAINT, linewidth=1)
+    bound = -np.log10(alpha / count)
+    deepest = max(point.found for point in points)
+    if bound < 2.5 * max(deepest, 3):
+        axes.axhline(bound, color=BAD, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate("alarm", (0, bound), (2, 3), textcoords="offset points", color=BAD, fontsize=8)
+    for fails, colour, mark in ((False, GOOD, "o"), (True, BAD, "D")):
+        chosen = [point for point in points if point.fails == fails]
+        axes.plot(
+            [point.expected for point in chosen],
+            [point.found for point in chosen],
+            mark,
+            color=colour,
+            markersize=4 if fails else 3,
+            markeredgewidth=0,
+        )
+    axes.set_xlim(-0.02 * expected[0], expected[0] * 1.04)
+    axes.set_ylim(bottom=-0.02 * deepest)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+        axis.set_major_formatter(FuncFormatter(_one_in))
+    axes.set_xlabel("a fair shuffle's test of this rank: one in …")
+    axes.set_ylabel("this test: one in …")
+    return _svg(figure, "P-values of all tests against those of a fair shuffle")
+
+
+def _one_in(decades: float, _: int) -> str:
+    """10^decades as a person writes it, for a tick."""
+    if decades < 0 or decades != int(decades):
+        return ""
+    return f"{10 ** int(decades):,}" if decades < 4 else f"10{superscript(int(decades))}"
+
+
+def bars(tests: Sequence[TestResult]) -> str:
+    """How surprising the worst tests are, adjusted for all looks: a bar each, alarms in another colour."""
+    figure, axes = _figure(6.2, 0.5 + 0.28 * len(tests))
+    for row, test in enumerate(tests):
+        axes.barh(
+            row, max(depth(test.p_adjusted, 300), 0.03), height=0.62, color=BAD if test.verdict == "fail" else GOOD
+        )
+    axes.yaxis.set_major_locator(FixedLocator([*range(len(tests))]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _shortened(tests[int(value)].name)))
+    axes.invert_yaxis()
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    axes.xaxis.set_major_formatter(FuncFormatter(_one_in))
+    axes.set_xlim(left=0)
+    axes.set_xlabel("a fair shuffle does this once in … (all looks paid)")
+    return _svg(figure, "How surprising the worst tests are")
+
+
+def _shortened(name: str, length: int = 44) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
+def profile(z: Floats, row: int, by_rank: bool) -> str:
+    """One card's (or rank's) way through the positions of the deck, in standard deviations.
+
+    Args:
+        z: cards or ranks by positions.
+        row: which of them.
+        by_rank: whether rows are ranks.
+    """
+    n = z.shape[1]
+    name = rank_name(row, n) if by_rank else card_name(row, n)
+    figure, axes = _figure(6.2, 2.2)
+    values = z[row]
+    positions = np.arange(1, n + 1)
+    axes.bar(positions, values, color=[MANY if value > 0 else FEW for value in values], width=0.8)
+    axes.axhline(0, color=INK, linewidth=0.6)
+    axes.axhspan(-3, 3, color=FAINT, alpha=0.25, linewidth=0)
+    axes.set_xlim(0, n + 1)
+    axes.set_xlabel("position in the deck")
+    axes.set_ylabel("standard deviations", fontsize=8)
+    return _svg(figure, f"Where {name} lies too often and too rarely")

@@ -1,0 +1,210 @@
+"""The HTML report: the verdict first, everything in one file, nothing cut short in silence."""
+
+import re
+from html.parser import HTMLParser
+from math import nan
+
+import numpy as np
+import pytest
+
+from audit.report import words
+from audit.report.html import MULTIPLES, STRATA_ROWS, render, write
+from audit.stats.types import BatteryResult, Detectable, Pictures, TestResult
+
+
+def a_test(name="card x position", p=0.3, p_adjusted=1.0, verdict="pass", **more):
+    fields = {"statistic": 2601.5, "decks_used": 500, "needs": 100, "family": "positions"}
+    fields |= {"sees": "A card that sticks.", "detail": ""}
+    return TestResult(name=name, p=p, p_adjusted=p_adjusted, verdict=verdict, **fields | more)
+
+
+def not_made(name="duplicates"):
+    return a_test(name, p=nan, p_adjusted=nan, verdict="insufficient", statistic=nan, needs=10_000)
+
+
+def pictures(n=52, strata=()):
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(n, n))
+    z[n - 1, n // 3] = 6.5
+    return Pictures(np.full((n, n), 10), z, {key: rng.normal(size=(13, n)) for key in strata})
+
+
+def a_result(verdict="pass", tests=None, **more):
+    tests = tests or (a_test(), a_test("descents", p=0.02), not_made())
+    fields = {"decks": 500, "cards": 52, "alpha": 1e-6, "looks": 4321, "pictures": pictures()}
+    return BatteryResult(verdict=verdict, tests=tuple(tests), **fields | more)
+
+
+def failing(**more):
+    worst = a_test("descents", p=1e-320, p_adjusted=0.0, verdict="fail", detail="25.1 against 25.5")
+    return a_result("fail", (a_test(), worst), **more)
+
+
+class Page(HTMLParser):
+    """Text, tags and every attribute of a page; an element that is not closed is an error."""
+
+    EMPTY = frozenset({"meta", "img", "br"})
+
+    def __init__(self, html):
+        super().__init__()
+        self.text, self.open, self.attributes = [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes += [(tag, *pair) for pair in attrs]
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes += [(tag, *pair) for pair in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.text.append(data)
+
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+
+STRATA = tuple(f"day=2026-03-{day:02d}" for day in range(1, 31))
+CASES = {
+    "pass": a_result(),
+    "fail": failing(),
+    "insufficient": a_result("insufficient", (not_made(),)),
+    "no decks": a_result("insufficient", (not_made(),), decks=0, cards=0, pictures=None),
+    "strata": a_result(
+        tests=(
+            a_test(),
+            *(a_test(f"{key}: descents", p=0.1, dimension="day", stratum=key[4:]) for key in STRATA),
+        ),
+        pictures=pictures(strata=STRATA),
+        strata={"day": {key[4:]: 16 for key in STRATA}},
+    ),
+    "a deck without ranks": a_result(cards=10, pictures=pictures(10)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_is_one_whole_file_that_needs_nothing_else(case):
+    html = render(CASES[case])
+    page = Page(html)
+    assert page.words()
+    for tag, name, value in page.attributes:
+        if name in ("src", "href", "srcset", "action", "data"):
+            assert value.startswith(("#", "data:image/png;base64,")), (tag, name)
+        assert not name.startswith("on")
+    assert not re.search(r"url\((?!#)|@import|https?:", html)
+    assert "default-src 'none'" in html
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_never_says_the_word(case):
+    assert "random" not in render(CASES[case]).lower()
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (
+            "pass",
+            "Nothing in 500 decks of cards speaks against a fair shuffle, in which every order is equally likely.",
+        ),
+        (
+            "fail",
+            "500 decks of cards did not come from a fair shuffle: where every order is equally likely, "
+            "at most one in a million audits sounds this alarm.",
+        ),
+        ("insufficient", "500 decks of cards are too few to say whether the shuffle is fair."),
+        ("no decks", "No decks of cards are too few to say whether the shuffle is fair."),
+    ],
+)
+def test_the_verdict_comes_first(case, sentence):
+    assert words.verdict_sentence(CASES[case]) == sentence
+    text = Page(render(CASES[case])).words()
+    assert text.index(sentence) < 100
+
+
+def test_says_what_rang_and_how_rarely_it_should():
+    text = Page(render(failing())).words()
+    assert "1 of 2 tests raised the alarm. The most telling: descents (25.1 against 25.5)" in text
+    assert "below 10⁻³⁰⁰" in text
+
+
+def test_says_what_was_paid_and_what_could_not_be_seen():
+    fault = Detectable("ace", 0.02, "share of hands", "An ace forced on a seat in 2 % of its hands.")
+    text = Page(
+        render(a_result(detectable=(fault,), notes=("b.txt: counted once",), sources=("a.txt", "b.txt")))
+    ).words()
+    assert "4,321 of them" in text
+    assert fault.sentence in text
+    assert "2⁴⁸ possible seeds" in text
+    assert "Read: a.txt, b.txt." in text
+    assert "b.txt: counted once" in text
+
+
+def test_a_test_that_was_not_made_says_what_it_needs():
+    assert "needs 10,000 decks, has 500 not made" in Page(render(a_result())).words()
+
+
+def test_each_stratum_has_its_picture_and_a_bad_one_comes_first():
+    tests = [a_test()]
+    tests += [a_test(f"{key}: descents", dimension="day", stratum=key[4:]) for key in STRATA]
+    tests[18] = a_test("day=2026-03-18: descents", 1e-12, 1e-9, "fail", dimension="day", stratum="2026-03-18")
+    html = render(a_result("fail", tests, pictures=pictures(strata=STRATA), strata={"day": {"2026-03-18": 77}}))
+    multiples = html[html.index('<div class="multiples">') :]
+    assert multiples.count("<img") == 30
+    assert multiples.index("day 2026-03-18") < multiples.index("day 2026-03-01")
+    assert "77 decks, least p 1.0·10⁻⁹, <b>alarm</b>" in multiples
+
+
+def test_says_how_many_strata_it_leaves_out():
+    keys = [f"table=t{number}" for number in range(MULTIPLES + 7)]
+    tests = [a_test(f"{key}: {n}", dimension="table", stratum=key[6:]) for key in keys for n in range(9)]
+    text = Page(render(a_result(tests=tests, pictures=pictures(strata=keys), strata={"table": {"t1": 9}}))).words()
+    assert "7 more strata" in text
+    assert f"The {STRATA_ROWS} most surprising of {len(tests)} tests" in text
+
+
+def test_names_cannot_break_the_page():
+    bad = '"><script>alert(1)</script>'
+    html = render(a_result(tests=(a_test(bad * 20),), sources=(bad,)))
+    assert "<script" not in html
+    assert Page(html).words().count("<script>alert(1)</script>") > 20
+
+
+def test_colours_follow_the_page_and_not_the_picture():
+    html = render(failing())
+    pictures_alone = "".join(re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL))
+    assert "var(--ink)" in pictures_alone
+    assert not re.search(r"#0[1-9]0[1-9]0[1-9]", pictures_alone)
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+
+
+def test_the_same_result_gives_the_same_bytes(tmp_path):
+    write(CASES["pass"], tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(CASES["pass"])
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (1.0, "1.00"), (0.25, "0.25"), (0.0321, "0.032"), (0.001, "0.001"), (0.00099, "9.9·10⁻⁴"), (1e-6, "1.0·10⁻⁶"),
+        (3.21e-200, "3.2·10⁻²⁰⁰"), (0.0, "below 10⁻³⁰⁰"), (nan, "—"),
+    ],
+)  # fmt: skip
+def test_p_values_for_people(p, text):
+    assert words.p_text(p) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(1e-6, "one in a million"), (1e-3, "one in a thousand"), (0.05, "one in 20"), (2e-6, "one in 500,000")],
+)
+def test_odds_for_people(p, text):
+    assert words.odds(p) == text

@@ -43,6 +43,11 @@ class Peaks:
             height += 1
         self._peaks.append((height, root))
 
+    def extend(self, other: Peaks) -> None:
+        """Adds the subtrees of a stretch that begins where this tree ends."""
+        for height, root in other._peaks:
+            self.append(root, height)
+
     def copy(self) -> Peaks:
         """An independent copy, for the root at an earlier size."""
         other = Peaks()

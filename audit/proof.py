@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from audit import note
 from audit.errors import FormatError
 from audit.keys import base64_decode
+from audit.note import Checkpoint, Note, checkpoint
+from audit.note import decode as decode_note
 from audit.protocol import HASH_BYTES
 
 HEADER = "c2sp.org/tlog-proof@v1"
@@ -21,8 +22,8 @@ class Receipt:
 
     index: int
     proof: tuple[bytes, ...]
-    note: note.Note
-    checkpoint: note.Checkpoint
+    note: Note
+    checkpoint: Checkpoint
 
 
 def is_receipt(data: bytes) -> bool:
@@ -53,5 +54,5 @@ def decode(data: bytes) -> Receipt:
     proof = tuple([base64_decode(line) for line in lines[2:]])
     if any(len(node) != HASH_BYTES for node in proof):
         raise FormatError("a receipt with a hash that is not 32 bytes long")
-    signed = note.decode(rest)
-    return Receipt(int(index[1]), proof, signed, note.checkpoint(signed))
+    signed = decode_note(rest)
+    return Receipt(int(index[1]), proof, signed, checkpoint(signed))

@@ -1,0 +1,127 @@
+"""Options that commands share, and what they turn into; whatever is wrong with one is a usage error (exit code 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from audit.errors import FormatError, InputError
+from audit.escrow import EscrowKeys
+from audit.keys import VerifierKey
+from audit.log import Log, open_log
+
+MAX_KEY_BYTES = 10_000
+MAX_FILE_BYTES = 2_000_000
+
+
+def read_file(path: str, most: int = MAX_FILE_BYTES) -> bytes:
+    """The bytes of a file that the command line names, `-` for standard input.
+
+    Raises:
+        InputError: it cannot be read, or is longer than anything that it could be.
+    """
+    try:
+        with click.open_file(path, "rb") as file:
+            data: bytes = file.read(most + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > most:
+        raise InputError(f"{path} is longer than {most} bytes, which no such file is")
+    return data
+
+
+class VerifierKeyType(click.ParamType[VerifierKey]):
+    """A verifier key, as text or as the path of a file that holds it."""
+
+    name = "KEY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> VerifierKey:
+        """Reads the key."""
+        if isinstance(value, VerifierKey):
+            return value
+        try:
+            text = read_file(value, MAX_KEY_BYTES).decode("utf-8") if _is_file(value) else value
+            return VerifierKey.parse(text.strip())
+        except (FormatError, InputError, UnicodeDecodeError) as error:
+            what = "the file's text" if _is_file(value) else "no such file, and as a key"
+            self.fail(f"{value}: {what}: {error}", param, ctx)
+
+
+class LogType(click.ParamType[Log]):
+    """A log: a folder, an http(s) address, or grpc://host:port."""
+
+    name = "LOG"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Log:
+        """Opens the log; nothing is read yet."""
+        if isinstance(value, Log):
+            return value
+        try:
+            return open_log(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+class FileType(click.ParamType[tuple[str, bytes]]):
+    """A file that must be there; its value is the path and the bytes."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, bytes]:
+        """Reads the file."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return value, read_file(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
+    """The auditor's escrow keys from their files.
+
+    Raises:
+        click.BadParameter: a file that holds no key; the message names the file and never its text.
+    """
+    texts = []
+    for path, data in files:
+        try:
+            text = data.decode("ascii")
+            EscrowKeys.parse([text])
+        except (UnicodeDecodeError, FormatError):
+            raise click.BadParameter(
+                f"{path} is no escrow key: expected 64 digits of lower-case hex", param_hint="--escrow-key"
+            ) from None
+        texts.append(text)
+    return EscrowKeys.parse(texts)
+
+
+key_option = click.option(
+    "--key",
+    type=VerifierKeyType(),
+    help="The log's verifier key (name+id+key), as text or a file. Take it from somewhere else than the log.",
+)
+escrow_key_option = click.option(
+    "--escrow-key",
+    "escrow_key_files",
+    type=FileType(),
+    multiple=True,
+    help="Hex of a raw X25519 private key that opens sealed hands; may be given more than once.",
+)
+format_option = click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or JSON with a stable schema.",
+)

@@ -1,0 +1,138 @@
+"""What an audit found: findings under the names of PROTOCOL.md section 10, counts, and the verdict they come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+CHECKS = (
+    "checkpoint",
+    "append-only",
+    "schema",
+    "lifecycle",
+    "seed",
+    "entropy",
+    "deck",
+    "opening",
+    "dealing",
+    "reveal",
+)
+"""The checks of section 10, in its order."""
+
+KEPT = 1000
+"""How many findings of one check are kept word for word; all are counted."""
+
+NAMED = 20
+"""How many things of one kind are named one by one where something is missing."""
+
+EXIT_CODES = {"valid": 0, "invalid": 1, "incomplete": 3, "unreadable": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        check: one of `CHECKS`.
+        index: the log index that it belongs to, None for the log as a whole.
+        hand: UUID text, None where no single hand is meant.
+        detail: what was expected against what was found.
+        missing_offer: it comes from an offer that is not there, which an unknown entry may explain.
+    """
+
+    check: str
+    index: int | None
+    hand: str | None
+    detail: str
+    missing_offer: bool = False
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Log order, then section 10's order."""
+        return (-1 if self.index is None else self.index, CHECKS.index(self.check), self.detail)
+
+
+class Several:
+    """Things of one kind, of which the first few are named and all are counted."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._first: list[str] = []
+        self._count = 0
+
+    def add(self, text: str) -> None:
+        """Adds one."""
+        self._count += 1
+        if len(self._first) < NAMED:
+            self._first.append(text)
+
+    def texts(self) -> list[str]:
+        """The first ones, and how many more there are."""
+        more = self._count - len(self._first)
+        return self._first + ([f"and {more} more {self._kind}"] if more else [])
+
+
+@dataclass(slots=True)
+class Tally:
+    """Gathers findings and counts; how much memory it takes does not depend on how much is wrong.
+
+    Attributes:
+        made: how often each check was made.
+        failed: how many findings count against each check.
+        unreadable: why the record cannot be read in full (exit code 4).
+        missing: why the record is incomplete (exit code 3).
+        first_unknown: the first index whose entry is unknown, None where all are known.
+        excused: findings that an earlier unknown entry may explain.
+        is_test: something in the record says that it is a test record.
+    """
+
+    made: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    unreadable: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    first_unknown: int | None = None
+    excused: int = 0
+    is_test: bool = False
+    _kept: dict[str, list[Finding]] = field(default_factory=dict)
+
+    def saw_unknown(self, index: int) -> None:
+        """Notes that the entry at `index` is unknown; to be called before findings at later indexes come in."""
+        self.first_unknown = index if self.first_unknown is None else min(index, self.first_unknown)
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Counts findings, but for those that an unknown entry before them may explain (section 10)."""
+        for finding in findings:
+            if self._is_excused(finding):
+                self.excused += 1
+                continue
+            self.failed[finding.check] += 1
+            kept = self._kept.setdefault(finding.check, [])
+            kept.append(finding)
+            if len(kept) >= 2 * KEPT:
+                kept.sort(key=lambda f: f.order)
+                del kept[KEPT:]
+
+    def _is_excused(self, finding: Finding) -> bool:
+        if finding.check != "lifecycle" and not finding.missing_offer:
+            return False
+        return self.first_unknown is not None and finding.index is not None and finding.index > self.first_unknown
+
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings kept, in log order: the first `KEPT` of each check."""
+        lists = (sorted(kept, key=lambda f: f.order)[:KEPT] for kept in self._kept.values())
+        return tuple(sorted((finding for kept in lists for finding in kept), key=lambda f: f.order))
+
+    def judge(self, allow_test: bool) -> tuple[str, int]:
+        """Verdict and exit code: test record first, then failures, then unreadable, then incomplete."""
+        if self.is_test and not allow_test:
+            return "test-record", EXIT_CODES["unreadable"]
+        if any(self.failed.values()):
+            verdict = "invalid"
+        elif self.unreadable or self.first_unknown is not None:
+            verdict = "unreadable"
+        elif self.missing or not any(self.made.values()):
+            verdict = "incomplete"
+        else:
+            return ("test-record" if self.is_test else "valid"), EXIT_CODES["valid"]
+        return verdict, EXIT_CODES[verdict]

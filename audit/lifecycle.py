@@ -1,0 +1,243 @@
+"""The check `lifecycle`, in log order: offer, commit and close each once, one hand in play at a table, numbers in step.
+
+What is kept is what is open: hands in play and each table's last number. Entries come in as traces, short notes of
+what they say; a trace carries the entry's bytes only where its hand could not be checked where it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from audit.entries import hand_text
+from audit.findings import Finding, Several, Tally
+
+
+class OfferTrace(NamedTuple):
+    """An offer at log index `at`. `raw` is its bytes where the hand's other entries are elsewhere."""
+
+    at: int
+    hand: bytes
+    table: str
+    number: int
+    raw: bytes | None
+
+
+class CommitTrace(NamedTuple):
+    """A commit at log index `at`, with whom it lists as taken and as withheld."""
+
+    at: int
+    hand: bytes
+    table: str
+    number: int
+    offer: int | None
+    taken: tuple[str, ...]
+    withheld: tuple[str, ...]
+    raw: bytes | None
+
+
+class CloseTrace(NamedTuple):
+    """A close at log index `at`; `reason` is None where the hand was completed."""
+
+    at: int
+    hand: bytes
+    commit: int
+    reason: str | None
+    raw: bytes | None
+
+
+Trace = OfferTrace | CommitTrace | CloseTrace
+
+
+class Unchecked(NamedTuple):
+    """The bytes of a hand that was not checked where it was read, with their log indexes."""
+
+    commit: tuple[int, bytes]
+    offer: tuple[int, bytes] | None
+    close: tuple[int, bytes] | None
+
+
+@dataclass(slots=True)
+class Hand:
+    """A hand that is open."""
+
+    hand: bytes
+    table: str
+    number: int
+    opened: int
+    offer: OfferTrace | None = None
+    commits: dict[int, CommitTrace] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"hand {hand_text(self.hand)} (entry {self.opened})"
+
+    def unchecked(self, commit: CommitTrace, close: CloseTrace | None) -> Unchecked | None:
+        """What is still to be checked once the hand is closed by `close`, or stays open."""
+        if commit.raw is None or (close is not None and close.raw is None):
+            return None
+        offer = self.offer
+        return Unchecked(
+            (commit.at, commit.raw),
+            (offer.at, offer.raw) if offer is not None and offer.raw is not None else None,
+            (close.at, close.raw) if close is not None and close.raw is not None else None,
+        )
+
+
+@dataclass(slots=True)
+class TableLife:
+    """A table: its last number, the hand in play, and how its hands ended."""
+
+    number: int = 0
+    current: Hand | None = None
+    hands: int = 0
+    completed: int = 0
+    void: dict[str, int] = field(default_factory=dict)
+    committed: int = 0
+    without_contributions: int = 0
+    taken: dict[str, int] = field(default_factory=dict)
+    withheld: dict[str, int] = field(default_factory=dict)
+
+
+class Lifecycle:
+    """Follows every table of a log; findings go to the tally that it is given."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tables: dict[str, TableLife] = {}
+        self._tally = tally
+        self._by_hand: dict[bytes, Hand] = {}
+        self._by_commit: dict[int, Hand] = {}
+        self._by_offer: dict[int, Hand] = {}
+
+    def offer(self, trace: OfferTrace) -> bool:
+        """Follows an offer; whether it opened a hand."""
+        self._tally.made["lifecycle"] += 1
+        open_hand = self._by_hand.get(trace.hand)
+        if open_hand is not None and (open_hand.table, open_hand.number) == (trace.table, trace.number):
+            self._fail(trace.at, trace.hand, f"a second offer of {open_hand.name}")
+            return False
+        hand = self._open(trace)
+        hand.offer = trace
+        self._by_offer[trace.at] = hand
+        return True
+
+    def commit(self, trace: CommitTrace) -> bool:
+        """Follows a commit; whether it opened a hand."""
+        self._tally.made["lifecycle"] += 1
+        hand = self._offered(trace)
+        opened = hand is None
+        if hand is None:
+            hand = self._open(trace)
+        hand.commits[trace.at] = trace
+        self._by_commit[trace.at] = hand
+        if len(hand.commits) == 1:
+            self._count_contributions(self.tables[hand.table], trace)
+        return opened
+
+    def _offered(self, trace: CommitTrace) -> Hand | None:
+        """The open hand that this commit belongs to, None where it opens one."""
+        if trace.offer is not None:
+            hand = self._by_offer.get(trace.offer)
+            if hand is not None and hand.hand == trace.hand:
+                if hand.commits:
+                    self._fail(trace.at, trace.hand, f"a second commit of {hand.name}")
+                return hand
+            what = "no offer that is open" if hand is None else f"the offer of {hand.name}"
+            self._fail(trace.at, trace.hand, f"names entry {trace.offer} as its offer, which is {what}")
+        hand = self._by_hand.get(trace.hand)
+        if hand is None or (hand.table, hand.number) != (trace.table, trace.number):
+            return None
+        if hand.commits:
+            self._fail(trace.at, trace.hand, f"a second commit of {hand.name}")
+        elif trace.offer is None:
+            self._fail(trace.at, trace.hand, f"names no offer: expected {hand.opened}")
+        return hand
+
+    def close(self, trace: CloseTrace) -> Unchecked | None:
+        """Follows a close; the hand's bytes where it is still to be checked."""
+        self._tally.made["lifecycle"] += 1
+        hand = self._by_commit.get(trace.commit)
+        commit = hand.commits[trace.commit] if hand is not None else None
+        if hand is None or hand.hand != trace.hand:
+            hand, commit = self._closed_amiss(trace, hand)
+        if hand is None:
+            return None
+        self._end(hand, trace)
+        return hand.unchecked(commit, trace) if commit is not None else None
+
+    def _closed_amiss(self, trace: CloseTrace, by_index: Hand | None) -> tuple[Hand | None, CommitTrace | None]:
+        """What a close most likely means whose hand and commit do not belong together, with a finding that says so."""
+        by_name = self._by_hand.get(trace.hand)
+        if by_name is None and by_index is None:
+            self._fail(trace.at, trace.hand, f"closes no open hand (names entry {trace.commit} as its commit)")
+            return None, None
+        if by_name is None and by_index is not None:
+            self._fail(trace.at, trace.hand, f"names entry {trace.commit}, the commit of {by_index.name}")
+            return by_index, by_index.commits[trace.commit]
+        assert by_name is not None
+        if not by_name.commits:
+            self._fail(trace.at, trace.hand, f"closes {by_name.name} before it is committed")
+            return by_name, None
+        first = next(iter(by_name.commits.values()))
+        self._fail(trace.at, trace.hand, f"names entry {trace.commit} as its commit: expected {first.at}")
+        # Where the hand and the entry named are two open hands, nobody can say which of them this close belongs to.
+        return by_name, first if by_index is None else None
+
+    def finish(self) -> Iterator[Unchecked]:
+        """Ends the log: says which hands are open, and gives those whose commit is still to be checked."""
+        still_open = Several("open hands")
+        for hand in self._open_hands():
+            if self.tables[hand.table].current is hand:
+                still_open.add(f"{hand.name} is open: number {hand.number} at table {hand.table}")
+            for commit in hand.commits.values():
+                unchecked = hand.unchecked(commit, None)
+                if unchecked is not None:
+                    yield unchecked
+        self._tally.missing += still_open.texts()
+
+    def _open_hands(self) -> Iterable[Hand]:
+        hands = [*self._by_offer.values(), *self._by_commit.values()]
+        return {hand.opened: hand for hand in hands}.values()
+
+    def _open(self, trace: OfferTrace | CommitTrace) -> Hand:
+        table = self.tables.setdefault(trace.table, TableLife())
+        hand = Hand(trace.hand, trace.table, trace.number, trace.at)
+        if table.current is not None:
+            self._fail(trace.at, trace.hand, f"opened at table {trace.table} while {table.current.name} is in play")
+        if trace.number != table.number + 1:
+            expected = f"expected {table.number + 1}, found {trace.number}"
+            self._fail(trace.at, trace.hand, f"number at table {trace.table}: {expected}")
+        table.number = trace.number
+        table.current = hand
+        table.hands += 1
+        self._by_hand[trace.hand] = hand
+        return hand
+
+    def _end(self, hand: Hand, trace: CloseTrace) -> None:
+        table = self.tables[hand.table]
+        if table.current is hand:
+            table.current = None
+        if self._by_hand.get(hand.hand) is hand:
+            del self._by_hand[hand.hand]
+        for index in hand.commits:
+            del self._by_commit[index]
+        if hand.offer is not None:
+            del self._by_offer[hand.offer.at]
+        if trace.reason is None:
+            table.completed += 1
+        else:
+            table.void[trace.reason] = table.void.get(trace.reason, 0) + 1
+
+    @staticmethod
+    def _count_contributions(table: TableLife, trace: CommitTrace) -> None:
+        table.committed += 1
+        if not trace.taken:
+            table.without_contributions += 1
+        for names, counts in ((trace.taken, table.taken), (trace.withheld, table.withheld)):
+            for name in names:
+                counts[name] = counts.get(name, 0) + 1
+
+    def _fail(self, at: int, hand: bytes, detail: str) -> None:
+        self._tally.add([Finding("lifecycle", at, hand_text(hand), detail)])

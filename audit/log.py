@@ -1,0 +1,146 @@
+"""Where a log is read from: a static folder, an http(s) address of one, or a dealer's LogService over gRPC.
+
+A source hands over bytes and judges nothing. It can be sent to another process, which then reads for itself: whatever
+is open (a connection, a channel) is opened where it is used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from audit.errors import InputError
+from audit.tiles import WIDTH, decode_bundle, decode_tile, path
+
+ATTEMPTS = 4
+"""How often a server is asked before it counts as one that does not answer."""
+TIMEOUT_SECONDS = 30.0
+
+
+class Log(ABC):
+    """A log that can be read.
+
+    Attributes:
+        has_tiles: whether there are hash tiles to check (not over gRPC).
+    """
+
+    has_tiles = True
+
+    @abstractmethod
+    def checkpoint(self) -> bytes | None:
+        """The newest signed checkpoint, None where there is none."""
+
+    @abstractmethod
+    def entries(self, number: int, width: int) -> list[bytes] | None:
+        """The first `width` entries of bundle `number` (entries from 256 * number on), None where it is not there.
+
+        Raises:
+            FormatError: the bundle does not decode.
+        """
+
+    @abstractmethod
+    def tile(self, level: int, number: int, width: int) -> bytes | None:
+        """The first `width` hashes of a tile, joined; None where it is not there.
+
+        Raises:
+            FormatError: the tile does not decode.
+        """
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """What to call it in a report."""
+
+    def close(self) -> None:
+        """Lets go of whatever is open."""
+        return
+
+
+class StaticLog(Log):
+    """A log of static files (c2sp.org/tlog-tiles)."""
+
+    @abstractmethod
+    def _read(self, where: str) -> bytes | None:
+        """One file, None where it is not there."""
+
+    def checkpoint(self) -> bytes | None:
+        """See `Log.checkpoint`."""
+        return self._read("checkpoint")
+
+    def _tile_file(self, level: int | str, number: int, width: int) -> tuple[bytes | None, bool]:
+        """A tile's file, and whether it is the full one that stands in for a partial one."""
+        data = self._read(path(level, number, width))
+        if data is None and width < WIDTH:
+            return self._read(path(level, number)), True
+        return data, False
+
+    def entries(self, number: int, width: int) -> list[bytes] | None:
+        """See `Log.entries`."""
+        data, prefix = self._tile_file("entries", number, width)
+        return None if data is None else decode_bundle(data, width, prefix=prefix)
+
+    def tile(self, level: int, number: int, width: int) -> bytes | None:
+        """See `Log.tile`."""
+        data, prefix = self._tile_file(level, number, width)
+        return None if data is None else decode_tile(data, width, prefix=prefix)
+
+
+class FolderLog(StaticLog):
+    """A log in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def address(self) -> str:
+        """See `Log.address`."""
+        return str(self._folder)
+
+    def _read(self, where: str) -> bytes | None:
+        try:
+            return (self._folder / where).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise InputError(f"{self._folder / where} cannot be read: {error.strerror}") from None
+
+
+def _http(address: SplitResult) -> Log:
+    from audit.http_log import HttpLog
+
+    return HttpLog(address)
+
+
+def _grpc(target: str, *, secure: bool) -> Log:
+    # grpc takes a while to import: whoever audits a folder need not wait for it.
+    from audit.grpc_log import GrpcLog
+
+    return GrpcLog(target, secure=secure)
+
+
+def open_log(where: str) -> Log:
+    """The log at a folder, an `http(s)` address, `grpc://host:port` or `grpcs://host:port`.
+
+    Raises:
+        InputError: an address of another kind.
+    """
+    scheme, sep, rest = where.partition("://")
+    if not sep:
+        return FolderLog(Path(where))
+    if scheme in ("http", "https"):
+        try:
+            address = urlsplit(where)
+            if address.hostname and address.port != 0:
+                return _http(address)
+        except ValueError:
+            pass
+        raise InputError(f"{where} is no address")
+    if scheme in ("grpc", "grpcs"):
+        host, colon, port = rest.rstrip("/").rpartition(":")
+        if not (host and colon and port.isdecimal()):
+            raise InputError(f"{where}: expected {scheme}://host:port")
+        return _grpc(rest.rstrip("/"), secure=scheme == "grpcs")
+    if scheme == "file":
+        return FolderLog(Path(urlsplit(where).path))
+    raise InputError(f"{where}: expected a folder, an http(s) address or grpc://host:port")

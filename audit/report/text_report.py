@@ -1,0 +1,169 @@
+"""An audit's report as text for people: the verdict first, then each check made and not made, then what is wrong."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from audit.rates import TableRates
+from audit.verify import CheckCount, Report
+
+PLAIN_WIDTH = 160
+TABLES_SHOWN = 30
+
+_VERDICTS = {
+    "valid": ("VALID", "green", "Every entry is accounted for and every check holds."),
+    "invalid": ("INVALID", "red", "At least one check failed: this record is not what an honest dealer leaves."),
+    "incomplete": ("INCOMPLETE", "yellow", "Nothing failed, but not everything could be checked: see what is missing."),
+    "unreadable": (
+        "UNREADABLE",
+        "yellow",
+        "Nothing failed, but some of the input cannot be read: see what is missing.",
+    ),
+    "test-record": ("TEST RECORD", "yellow", "Dealt from chosen decks by a test double: never to be taken for real."),
+}
+
+_WHY_NOT = {
+    "append-only": "no earlier checkpoint or receipt was given (--since)",
+    "schema": "no entry was read",
+    "lifecycle": "no offer, commit or close was read",
+    "entropy": "no hand was read",
+    "seed": "no seed is known",
+    "deck": "no seed is known",
+    "opening": "no sealed hand was closed",
+    "dealing": "no hand was closed",
+    "reveal": "no hand was closed",
+    "checkpoint": "there is no checkpoint",
+}
+
+
+def console() -> Console:
+    """Where text goes: colours only on a terminal and without `NO_COLOR`, and no line broken in a pipe."""
+    out = Console(highlight=False, soft_wrap=True)
+    return out if out.is_terminal else Console(highlight=False, soft_wrap=True, width=PLAIN_WIDTH)
+
+
+def print_report(report: Report, out: Console, show: int) -> None:
+    """Prints the report.
+
+    Args:
+        report: what the audit came to.
+        out: where to print it.
+        show: how many findings to print.
+    """
+    _print_head(report, out)
+    _print_checks(report, out)
+    _print_findings(report, out, show)
+    if report.missing:
+        out.print("\n[bold]Missing[/bold]")
+        for text in report.missing:
+            out.print(Text(f"  - {text}"))
+    _print_tables(report, out)
+
+
+def _print_head(report: Report, out: Console) -> None:
+    verdict, colour, sentence = _VERDICTS[report.verdict]
+    if report.verdict == "test-record" and report.exit_code == 0:
+        sentence = "Dealt from chosen decks by a test double; as such a record, every check holds."
+    out.print(Text.assemble((verdict, f"bold {colour}"), "  ", sentence))
+    out.print()
+    out.print(Text(f"  log         {report.address}"))
+    if report.checkpoint is not None:
+        out.print(Text(f"  origin      {report.checkpoint.origin}"))
+        out.print(Text(f"  tree        {report.checkpoint.size} entries, root {report.checkpoint.root.hex()}"))
+    hands = report.hands
+    out.print(Text(f"  hands       {hands.total}: {hands.completed} completed, {hands.void} void, {hands.open} open"))
+    if hands.without_contributions:
+        out.print(
+            Text(
+                f"  randomness  {hands.without_contributions} hands had no contribution: their decks were fixed before "
+                "the deal,\n              but that they were drawn at random is the dealer's word and the statistics"
+            )
+        )
+
+
+def _print_checks(report: Report, out: Console) -> None:
+    out.print("\n[bold]Checks[/bold]")
+    width = max(len(check.name) for check in report.checks)
+    for check in report.checks:
+        out.print(_check_line(check, width))
+
+
+def _check_line(check: CheckCount, width: int) -> Text:
+    name = f"{check.name:<{width}}"
+    if check.failed:
+        findings = "finding" if check.failed == 1 else "findings"
+        return Text.assemble(("  FAIL  ", "bold red"), name, f"  {check.failed} {findings}, made {_times(check.made)}")
+    if check.made:
+        return Text.assemble(("  ok    ", "green"), name, f"  made {_times(check.made)}")
+    return Text.assemble(("  -     ", "yellow"), name, f"  not made: {_WHY_NOT[check.name]}")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _print_findings(report: Report, out: Console, show: int) -> None:
+    total = sum(check.failed for check in report.checks)
+    if not total:
+        return
+    shown = report.findings[:show]
+    of = f", the first {len(shown)} of {total}" if len(shown) < total else ""
+    out.print(f"\n[bold]Findings[/bold]{of}")
+    for found in shown:
+        where = "the log as a whole" if found.index is None else f"entry {found.index}"
+        hand = f", hand {found.hand}" if found.hand else ""
+        out.print(Text.assemble("  ", (found.check, "bold red"), f"  {where}{hand}"))
+        out.print(Text(f"      {found.detail}"))
+
+
+def _print_tables(report: Report, out: Console) -> None:
+    if not report.tables:
+        return
+    out.print("\n[bold]Tables[/bold]")
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("  table")
+    for name in ("hands", "completed", "void", "open", "void rate", "no contribution"):
+        grid.add_column(name, justify="right")
+    grid.add_column("void for")
+    busiest = sorted(report.tables, key=lambda name: (-report.tables[name].void_rate, name))[:TABLES_SHOWN]
+    for name in sorted(busiest):
+        rates = report.tables[name]
+        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(rates.life.void.items()))
+        counts = (rates.life.hands, rates.life.completed, rates.void, rates.open)
+        rate = f"{100 * rates.void_rate:.1f} %"
+        grid.add_row(f"  {name}", *map(str, counts), rate, str(rates.life.without_contributions), reasons)
+    out.print(grid)
+    if len(report.tables) > len(busiest):
+        out.print(f"  and {len(report.tables) - len(busiest)} more tables with lower void rates (all in --format json)")
+    for name in sorted(report.tables):
+        _print_silence(name, report.tables[name], out)
+        _print_voids(name, report.tables[name], out)
+
+
+def _print_silence(name: str, rates: TableRates, out: Console) -> None:
+    for contributor, (invited, withheld) in rates.contributors.items():
+        if withheld:
+            share = f"{withheld} of {invited} values withheld ({100 * withheld / invited:.1f} %)"
+            out.print(Text(f"  {name}: contributor {contributor}: {share}"))
+
+
+def _print_voids(name: str, rates: TableRates, out: Console) -> None:
+    if not rates.voids:
+        return
+    first = rates.voids[0]
+    best = f"best in {first.best} of {first.hands} void hands, {first.expected:.1f} expected"
+    odds = f"p = {first.p:.2g} by {first.statistic}, {first.p_adjusted:.2g} adjusted for all seats"
+    if first.notable:
+        out.print(
+            Text.assemble(
+                f"  {name}: ",
+                ("voids seem to depend on the deck", "bold yellow"),
+                f": seat {first.seat} would have been {best} ({odds}). An observation, not a finding.",
+            )
+        )
+    else:
+        out.print(
+            Text(f"  {name}: voids show no link with the deck; furthest off is seat {first.seat}, {best} ({odds})")
+        )

@@ -1,0 +1,362 @@
+"""`audit verify`: makes every check of PROTOCOL.md section 10 on a log, and says what could not be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from audit import note
+from audit.chunk import BUNDLES, SEED_KEY_BYTES, Checked, Read, Setting, Stretch
+from audit.dealt import Dealt
+from audit.duplicates import Duplicates
+from audit.entries import hand_text
+from audit.errors import CheckError, FormatError, InputError
+from audit.escrow import EscrowKeys
+from audit.findings import CHECKS, Finding, Several, Tally
+from audit.keys import VerifierKey
+from audit.lifecycle import CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
+from audit.log import Log
+from audit.protocol import sha256
+from audit.rates import TableRates, VoidTest
+from audit.since import Earlier, check_append_only
+from audit.since import read as read_earlier
+from audit.tiles import WIDTH
+from audit.tree import Tree
+from audit.workers import Workers
+
+TEST_NAME = "test.invalid/"
+RESERVED_ORIGIN = "cutcard"
+SLOT_BYTES = 8
+BATCH = 64
+MISSING_IN_A_ROW = 1000
+"""After so many bundles that are not there the rest of a log counts as not there: a checkpoint may claim any size."""
+Progress = Callable[[int, int], None]
+"""Called with the number of entries done and the size of the log."""
+TakeDecks = Callable[[Sequence[Dealt]], None]
+"""Called with decks whose hand passed its own checks; batches come in no particular order where processes > 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a log is verified with.
+
+    Attributes:
+        key: the verifier key that is pinned, None where none was given.
+        escrow: the auditor's escrow keys.
+        since: earlier checkpoints or receipts: a name for the report, and the file's bytes.
+        allow_test: judge test records as any other.
+        processes: how many processes check at a time.
+    """
+
+    key: VerifierKey | None = None
+    escrow: EscrowKeys = field(default_factory=EscrowKeys)
+    since: tuple[tuple[str, bytes], ...] = ()
+    allow_test: bool = False
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCount:
+    """One check of section 10: how often it was made, and how many findings there are."""
+
+    name: str
+    made: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandCounts:
+    """How a log's hands ended."""
+
+    total: int
+    completed: int
+    void: int
+    open: int
+    without_contributions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an audit came to.
+
+    Attributes:
+        address: where the log was read from.
+        checkpoint: the log's state as audited, None where there is none that decodes.
+        verdict: `valid`, `invalid`, `incomplete`, `unreadable` or `test-record`.
+        exit_code: what the command ends with.
+        hands: how the hands ended.
+        entries: how many entries were read.
+        checks: the ten checks, in section 10's order.
+        findings: what is wrong, in log order; at most `audit.findings.KEPT` of each check.
+        missing: what could not be checked or read, and why.
+        tables: rates by table, in the order of their ids.
+    """
+
+    address: str
+    checkpoint: note.Checkpoint | None
+    verdict: str
+    exit_code: int
+    hands: HandCounts
+    entries: int
+    checks: tuple[CheckCount, ...]
+    findings: tuple[Finding, ...]
+    missing: tuple[str, ...]
+    tables: dict[str, TableRates]
+
+
+def verify(
+    log: Log, options: Options, *, progress: Progress | None = None, take_decks: TakeDecks | None = None
+) -> Report:
+    """Audits a log.
+
+    Args:
+        log: where to read it.
+        options: what to verify it with.
+        progress: told how far the audit is.
+        take_decks: handed every deck whose hand passed its own checks, voids included. What is wrong with the log as
+            a whole stands in the report.
+
+    Returns:
+        The report; input that cannot be read is a verdict, not an exception.
+    """
+    with (
+        Duplicates(SEED_KEY_BYTES, 16) as seeds,
+        Duplicates(16, SLOT_BYTES) as hands,
+    ):
+        return _Audit(log, options, seeds, hands, progress, take_decks).run()
+
+
+class _Audit:
+    """One run of `verify`: what is known so far."""
+
+    def __init__(
+        self,
+        log: Log,
+        options: Options,
+        seeds: Duplicates,
+        hands: Duplicates,
+        progress: Progress | None,
+        take_decks: TakeDecks | None,
+    ) -> None:
+        self._log = log
+        self._options = options
+        self._progress = progress
+        self._take_decks = take_decks
+        self._seeds = seeds
+        self._hands = hands
+        self._tally = Tally()
+        self._lifecycle = Lifecycle(self._tally)
+        self._voids = VoidTest()
+        self._checkpoint: note.Checkpoint | None = None
+        self._earlier: list[Earlier] = []
+        self._entries = 0
+        self._without_key = 0
+        self._missing_tiles = Several("hash tiles that are not there")
+        self._unknown = Several("unknown entries")
+        self._unchecked: list[Unchecked] = []
+
+    def run(self) -> Report:
+        try:
+            self._read_since()
+            self._read_checkpoint()
+            if self._checkpoint is not None:
+                self._read_entries(self._checkpoint)
+        except InputError as error:
+            self._tally.unreadable.append(str(error))
+        finally:
+            self._log.close()
+        return self._report()
+
+    def _read_since(self) -> None:
+        for name, data in self._options.since:
+            if self._options.key is None:
+                self._tally.missing.append(f"{name} was not compared: without a verifier key nobody vouches for it")
+                continue
+            try:
+                self._earlier.append(read_earlier(name, data, self._options.key))
+            except InputError as error:
+                self._tally.unreadable.append(str(error))
+
+    def _read_checkpoint(self) -> None:
+        key = self._options.key
+        tally = self._tally
+        if key is not None:
+            tally.is_test = key.name.startswith(TEST_NAME)
+        data = self._log.checkpoint()
+        if data is None:
+            tally.unreadable.append(f"{self._log.address} has no checkpoint")
+            return
+        tally.made["checkpoint"] += 1
+        try:
+            signed = note.decode(data)
+            if key is not None:
+                self._check_signature(signed, key)
+            else:
+                tally.missing.append("no verifier key was given: who signed the log was not checked")
+            self._checkpoint = note.checkpoint(signed)
+        except FormatError as error:
+            tally.add([Finding("checkpoint", None, None, str(error))])
+            return
+        origin = self._checkpoint.origin
+        tally.is_test = tally.is_test or origin.startswith(TEST_NAME)
+        if origin.startswith(RESERVED_ORIGIN):
+            tally.add([Finding("checkpoint", None, None, f"the origin {origin!a} begins with {RESERVED_ORIGIN}")])
+        if key is not None and origin != key.name:
+            tally.add([Finding("checkpoint", None, None, f"origin: expected {key.name}, found {origin!a}")])
+
+    def _check_signature(self, signed: note.Note, key: VerifierKey) -> None:
+        try:
+            note.check_signed(signed, key)
+        except CheckError as error:
+            self._tally.add([Finding("checkpoint", None, None, str(error))])
+
+    def _read_entries(self, checkpoint: note.Checkpoint) -> None:
+        size = checkpoint.size
+        sizes = tuple(e.checkpoint.size for e in self._earlier)
+        leaves = tuple(e.index for e in self._earlier if e.index is not None)
+        tree = Tree(self._log, size, sizes)
+        setting = Setting(self._log, self._options.escrow, size, self._take_decks is not None)
+        bundles = -(-size // WIDTH)
+        workers = Workers(setting, min(self._options.processes, -(-bundles // BUNDLES)))
+        try:
+            self._read_stretches(workers, tree, bundles, sizes, leaves)
+            self._hand_in(workers, list(self._lifecycle.finish()))
+            for checked in workers.rest():
+                self._take(checked)
+        finally:
+            workers.close()
+        self._tally.add(tree.finish())
+        self._compare_root(tree, checkpoint)
+        self._find_duplicates()
+        for earlier in self._earlier:
+            self._tally.made["append-only"] += 1
+            then = earlier.checkpoint.size
+            if then <= size and then not in tree.roots:
+                self._tally.missing.append(f"{earlier.name}: the root at {then} entries is not known")
+            leaf = tree.leaves.get(earlier.index) if earlier.index is not None else None
+            self._tally.add(check_append_only(earlier, size, tree.roots.get(then), leaf))
+        self._name_missing(tree.missing)
+        self._tally.made["checkpoint"] += tree.tiles
+
+    def _read_stretches(
+        self, workers: Workers, tree: Tree, bundles: int, sizes: tuple[int, ...], leaves: tuple[int, ...]
+    ) -> None:
+        size = self._checkpoint.size if self._checkpoint is not None else 0
+        in_a_row = 0
+        for number, read in enumerate(workers.read(_stretches(bundles, sizes, leaves)), 1):
+            self._tally.add(tree.grow(read))
+            self._follow(read, workers)
+            if self._progress is not None:
+                self._progress(min(number * BUNDLES * WIDTH, size), size)
+            in_a_row = 0 if read.entries else in_a_row + BUNDLES
+            if in_a_row >= MISSING_IN_A_ROW:
+                after = (number * BUNDLES - in_a_row) * WIDTH
+                raise InputError(f"no entries from {after} on for {in_a_row} bundles: the rest was not looked for")
+
+    def _follow(self, read: Read, workers: Workers) -> None:
+        """Takes what a stretch came to: unknown entries first, since they may explain what comes after them."""
+        self._entries += read.entries
+        self._tally.is_test = self._tally.is_test or read.is_test
+        for index, why in read.unknown:
+            self._tally.saw_unknown(index)
+            self._unknown.add(f"entry {index}: {why}")
+        self._name_missing(read.missing_tiles)
+        for trace in read.traces:
+            unchecked = self._follow_trace(trace)
+            if unchecked is not None:
+                self._unchecked.append(unchecked)
+        self._take(read.hands)
+        if len(self._unchecked) >= BATCH:
+            self._hand_in(workers, self._unchecked)
+            self._unchecked = []
+
+    def _name_missing(self, tiles: list[str]) -> None:
+        for tile in tiles:
+            self._missing_tiles.add(f"hash tile {tile} is not there")
+
+    def _follow_trace(self, trace: Trace) -> Unchecked | None:
+        if isinstance(trace, CloseTrace):
+            return self._lifecycle.close(trace)
+        if self._lifecycle.commit(trace) if isinstance(trace, CommitTrace) else self._lifecycle.offer(trace):
+            slot = sha256(f"{trace.number}/{trace.table}".encode("ascii"))[:SLOT_BYTES]
+            self._hands.add(trace.hand, trace.at, slot)
+        return None
+
+    def _hand_in(self, workers: Workers, batch: list[Unchecked]) -> None:
+        if batch:
+            for checked in workers.check(batch):
+                self._take(checked)
+
+    def _take(self, checked: Checked) -> None:
+        self._tally.made.update(checked.made)
+        self._tally.add(checked.findings)
+        self._without_key += checked.without_key
+        for key, at, hand in checked.seeds:
+            self._seeds.add(key, at, hand)
+        self._voids.add(checked.voids)
+        if self._take_decks is not None and checked.dealt:
+            self._take_decks(checked.dealt)
+
+    def _compare_root(self, tree: Tree, checkpoint: note.Checkpoint) -> None:
+        root = tree.root()
+        if root is None:
+            self._tally.missing.append("the tree's root is not known: entries and their hashes are not there")
+            return
+        self._tally.made["checkpoint"] += 1
+        if root != checkpoint.root:
+            detail = f"root of {checkpoint.size} entries: expected {checkpoint.root.hex()}, found {root.hex()}"
+            self._tally.add([Finding("checkpoint", None, None, detail)])
+
+    def _find_duplicates(self) -> None:
+        for twice in self._seeds.found():
+            first, second = hand_text(twice.first_data), hand_text(twice.second_data)
+            detail = f"this seed is also that of hand {first} (entry {twice.first}): a seed serves one hand"
+            self._tally.add([Finding("seed", twice.second, second, detail)])
+        for twice in self._hands.found():
+            # The same number at the same table opened again is `lifecycle`'s; two hands that share an id are not.
+            if twice.first_data != twice.second_data:
+                detail = f"this id is also that of the hand opened at entry {twice.first}"
+                self._tally.add([Finding("seed", twice.second, hand_text(twice.key), detail)])
+
+    def _report(self) -> Report:
+        tally = self._tally
+        lives = self._lifecycle.tables
+        self._say_what_is_missing()
+        verdict, code = tally.judge(self._options.allow_test)
+        tables = {name: TableRates(lives[name], self._voids.result(name)) for name in sorted(lives)}
+        completed = sum(life.completed for life in lives.values())
+        void = sum(table.void for table in tables.values())
+        total = sum(life.hands for life in lives.values())
+        bare = sum(life.without_contributions for life in lives.values())
+        return Report(
+            address=self._log.address,
+            checkpoint=self._checkpoint,
+            verdict=verdict,
+            exit_code=code,
+            hands=HandCounts(total, completed, void, total - completed - void, bare),
+            entries=self._entries,
+            checks=tuple(CheckCount(name, tally.made[name], tally.failed[name]) for name in CHECKS),
+            findings=tally.findings(),
+            missing=(*tally.unreadable, *tally.missing),
+            tables=tables,
+        )
+
+    def _say_what_is_missing(self) -> None:
+        tally = self._tally
+        tally.unreadable += self._unknown.texts()
+        if tally.excused:
+            after = f"the unknown entry {tally.first_unknown}"
+            tally.missing.append(f"{tally.excused} lifecycle findings and missing offers may be explained by {after}")
+        tally.missing += self._missing_tiles.texts()
+        if self._without_key:
+            tally.missing.append(f"{self._without_key} sealed hands stay closed: no escrow key was given")
+        if self._checkpoint is not None and not any(life.hands for life in self._lifecycle.tables.values()):
+            tally.missing.append("the log has no hand")
+
+
+def _stretches(bundles: int, sizes: Sequence[int], leaves: Sequence[int]) -> Iterator[Stretch]:
+    for first in range(0, bundles, BUNDLES):
+        last = min(first + BUNDLES, bundles)
+        start, end = first * WIDTH, last * WIDTH
+        within = tuple(size for size in sizes if start < size < end)
+        yield Stretch(first, last, within, tuple(index for index in leaves if start <= index < end))

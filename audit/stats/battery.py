@@ -57,7 +57,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
     groups = [_whole_rows(corpus)]
     groups += [_stratum_rows(corpus, dimension) for dimension in corpus.plan.dimensions]
     made = [[row.outcome for row in group if row.outcome] for group in groups]
-    adjusted = iter(np.concatenate(holm_in_groups([[outcome.p for outcome in group] for group in made])))
+    adjusted = iter(np.concatenate(holm_in_groups(made)))
     tests = tuple(
         _result(row, float(next(adjusted)) if row.outcome else nan, alpha) for group in groups for row in group
     )
@@ -68,7 +68,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
         alpha=alpha,
         tests=tests,
         looks=sum(outcome.looks for group in made for outcome in group),
-        detectable=tuple(detectable_effects(corpus, alpha, [len(group) for group in made])),
+        detectable=tuple(detectable_effects(corpus, alpha, [sum(each.weight for each in group) for group in made])),
         pictures=_pictures(corpus),
         sources=tuple(corpus.sources),
         notes=tuple(corpus.notes),

@@ -64,6 +64,7 @@ class Corpus:
         keys: the keys of all decks.
         sources: what was read.
         notes: what the sources said besides.
+        digests: SHA-256 of the decks of each run that was put together here.
     """
 
     plan: Plan
@@ -72,6 +73,7 @@ class Corpus:
     keys: KeyStore
     sources: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
 
     @classmethod
     def empty(cls, plan: Plan) -> Corpus:
@@ -94,6 +96,7 @@ class Corpus:
             self.keys.add(keys)
         self.sources += later.sources
         self.notes += later.notes
+        self.digests += later.digests
 
 
 def family_names() -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+
+import numpy as np
 
 from audit.stats.batch import Bytes
 from audit.stats.corpus import Corpus, Plan, grouped
@@ -44,12 +47,14 @@ def count_source(
     """
     corpus: Corpus | None = None
     counter: _Counter | None = None
+    digest = hashlib.sha256()
     try:
         for chunk in source:
             if counter is None:
                 corpus = Corpus.empty(Plan(chunk.decks.shape[1], order, names, dimensions))
                 counter = _Counter(corpus, processes)
             counter.add(chunk)
+            digest.update(np.ascontiguousarray(chunk.decks).data)
             progress(len(chunk.decks))
         if counter is not None:
             counter.finish()
@@ -59,6 +64,7 @@ def count_source(
     if corpus is not None:
         corpus.sources.append(source.name)
         corpus.notes.extend(source.notes)
+        corpus.digests.append(digest.hexdigest())
     return corpus
 
 

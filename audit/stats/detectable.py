@@ -13,6 +13,8 @@ from scipy.special import bdtrc, bdtrik, ndtri, pdtrc
 from audit.stats import duplicates
 from audit.stats.corpus import Corpus
 from audit.stats.families.family import FEWEST
+from audit.stats.families.permutations import RIFFLE_WEIGHT
+from audit.stats.families.showdowns import WINS_WEIGHT
 from audit.stats.families.third_street import BOTH_PAIRED, HOLDS_RANK, PAIR
 from audit.stats.nulls import DESCENTS
 from audit.stats.pvalue import poisson_tail
@@ -21,19 +23,19 @@ from audit.stats.types import Detectable
 POWER = 0.99
 
 
-def detectable_effects(corpus: Corpus, alpha: float, tests: Sequence[int]) -> list[Detectable]:
+def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -> list[Detectable]:
     """The faults, each with the smallest size that this corpus' tests see.
 
     Args:
         corpus: the counts.
         alpha: of everything together.
-        tests: how many tests were made of all decks together and of each dimension, empty groups as 0.
+        weights: of the tests made of all decks together and of each dimension, added up; empty groups as 0.
     """
     decks, n = corpus.whole.decks, corpus.plan.n
-    if decks < FEWEST or not tests or not tests[0]:
+    if decks < FEWEST or not weights or not weights[0]:
         return []
-    groups = sum(1 for count in tests if count)
-    level = alpha / groups / tests[0]
+    groups = sum(1 for weight in weights if weight)
+    level = alpha / groups / weights[0]
     names = {family.name for family in corpus.plan.families}
     effects = []
     if "card x position" in names:
@@ -47,11 +49,11 @@ def detectable_effects(corpus: Corpus, alpha: float, tests: Sequence[int]) -> li
         effects.append(_share("two seats are both given a pair down", decks, BOTH_PAIRED, level / 28))
     if "showdowns" in names:
         effects += [
-            _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, level / seats)
+            _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, WINS_WEIGHT * level / seats)
             for seats in (2, 6, 8)
         ]
     if "permutation" in names:
-        effects += _riffles(decks, n, level)
+        effects += _riffles(decks, n, RIFFLE_WEIGHT * level)
     if corpus.plan.duplicates and duplicates.key_kinds(n):
         effects.append(_seeds(decks, n, level))
     return effects

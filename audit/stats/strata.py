@@ -13,6 +13,7 @@ from audit.stats.deal import SEATS
 from audit.stats.families import FAMILIES
 from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes, position_pearson
 from audit.stats.families.family import FEWEST, Outcome
+from audit.stats.families.showdowns import WINS_WEIGHT
 from audit.stats.families.third_street import HOLDS_RANK, PAIR
 from audit.stats.names import rank_name
 from audit.stats.pvalue import pearson_tails, smallest_of, two_sided, worst_cell
@@ -142,7 +143,9 @@ def _seat_outcomes(counts: _SeatCounts, seats: int) -> list[tuple[str, Outcome]]
     if counts.decided:
         p, _ = worst_cell(np.array([counts.wins]), counts.decided, 1 / seats)
         detail = f"the best hand in {counts.wins} of {counts.decided}, expected {counts.decided / seats:.1f}"
-        outcomes.append(("showdowns", Outcome("wins as often as others", counts.wins, p, 1, detail)))
+        outcomes.append(
+            ("showdowns", Outcome("wins as often as others", counts.wins, p, 1, detail, weight=WINS_WEIGHT))
+        )
     if counts.ranks.any():
         p, rank = worst_cell(counts.ranks, counts.decks, HOLDS_RANK)
         found = int(counts.ranks[rank])

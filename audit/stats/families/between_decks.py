@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from audit.stats.batch import LAGS, Batch, Bytes
 from audit.stats.families.card_positions import position_counts, position_outcomes
-from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome
+from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome, slot_outcome
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.families.permutations import STATISTICS, column_sums
 from audit.stats.families.sums import histogram_outcomes
@@ -66,6 +66,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     following: list[Outcome] = [position_outcomes(counts["places"], pairs, "place")]
     for direction in DIRECTIONS:
         following += digit_outcomes(counts[direction], pairs, direction)
+        following.append(slot_outcome(counts[direction], pairs, direction))
         following.append(signature_outcome(counts[direction], pairs, direction))
     for statistic in FOLLOWING:
         following += statistic.outcomes(counts[statistic.name], n)
@@ -73,6 +74,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
 
 
 def _between(outcomes: Sequence[Outcome], pairs: int, prefix: str = "") -> list[Outcome]:
+    # Ordinary weights: what is worth a larger share of alpha in a deck is one of many things between decks.
     return [Outcome(prefix + each.name, each.statistic, each.p, each.looks, each.detail, pairs) for each in outcomes]
 
 

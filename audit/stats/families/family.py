@@ -28,6 +28,8 @@ class Outcome:
         looks: at how many cells or the like it looked.
         detail: what was found, against what was expected.
         decks: decks that were counted, where this is not all of them.
+        weight: its share of the chance of a false alarm, against 1 for an ordinary test. Fixed here, before any deck
+            is seen: a few tests that nothing else can stand in for have more.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Outcome:
     looks: int = 1
     detail: str = ""
     decks: int | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)

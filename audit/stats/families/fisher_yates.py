@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from audit.stats.batch import Batch
-from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome, trend_outcome
+from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome, slot_outcome, trend_outcome
 from audit.stats.families.family import Counts, Family, Outcome
 
 DIRECTIONS = ("downwards", "upwards", "inside out", "inside out from the end")
@@ -21,6 +21,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     for direction in DIRECTIONS:
         outcomes += digit_outcomes(counts[direction], decks, direction)
         outcomes.append(trend_outcome(counts[direction], decks, direction))
+        outcomes.append(slot_outcome(counts[direction], decks, direction))
         outcomes.append(signature_outcome(counts[direction], decks, direction))
     return outcomes
 

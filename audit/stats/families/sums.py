@@ -25,11 +25,13 @@ class DeckStatistic:
         name: the statistic.
         values: from a batch to one value a deck, shape (N,).
         null: from n to its exact distribution.
+        weight: of the test of the sum.
     """
 
     name: str
     values: Callable[[Batch], NDArray[np.integer]]
     null: Callable[[int], Pmf]
+    weight: float = 1.0
 
     def histogram(self, batch: Batch) -> NDArray[np.int64]:
         """How many decks have the value 0, 1, … up to the largest that there can be."""
@@ -38,16 +40,17 @@ class DeckStatistic:
 
     def outcomes(self, histogram: NDArray[np.int64], n: int) -> list[Outcome]:
         """The tests of its histogram."""
-        return histogram_outcomes(self.name, histogram, self.null(n))
+        return histogram_outcomes(self.name, histogram, self.null(n), self.weight)
 
 
-def histogram_outcomes(name: str, histogram: NDArray[np.int64], null: Pmf) -> list[Outcome]:
+def histogram_outcomes(name: str, histogram: NDArray[np.int64], null: Pmf, weight: float = 1.0) -> list[Outcome]:
     """The sum over all decks, and the most surprising value, against the exact distribution.
 
     Args:
         name: the statistic's name.
         histogram: how many decks have the value 0, 1, ….
         null: its distribution.
+        weight: of the test of the sum.
     """
     decks = int(histogram.sum())
     total = int(histogram @ np.arange(len(histogram)))
@@ -56,7 +59,8 @@ def histogram_outcomes(name: str, histogram: NDArray[np.int64], null: Pmf) -> li
     possible = int(counts[null.prob > 0].sum()) == decks
     p = two_sided(*sum_tail(null.support, null.prob, decks, total)) if possible else 0.0
     mean = float(null.support @ null.prob)
-    found = [Outcome(name, total / decks, p, 1, f"{total / decks:.4f} a deck, expected {mean:.4f}")]
+    detail = f"{total / decks:.4f} a deck, expected {mean:.4f}"
+    found = [Outcome(name, total / decks, p, 1, detail, weight=weight)]
     if 2 < len(null.support) <= WIDEST:
         p, worst = worst_of_cells(counts, decks, null.prob)
         looks = len(null.prob)

@@ -23,7 +23,7 @@ OpenLog = Callable[[str, DeckKind], Part]
 
 def is_log(source: str) -> bool:
     """Whether a SOURCE is a log: an address with a scheme, or a folder."""
-    return source.startswith(("http://", "https://", "grpc://")) or Path(source).is_dir()
+    return "://" in source or Path(source).is_dir()
 
 
 class Decks:
@@ -32,11 +32,15 @@ class Decks:
     def __init__(self, parts: Sequence[Part], label_files: Sequence[LabelFile], notes: Sequence[str]) -> None:
         self.name = ", ".join(part.name for part in parts)
         self.cards: int | None = None
-        totals = [part.total for part in parts]
-        self.total = None if None in totals else sum(total for total in totals if total is not None)
         self.notes = list(notes)
         self._parts = parts
         self._label_files = label_files
+
+    @property
+    def total(self) -> int | None:
+        """How many decks there will be at most, where that is known; a log's are once it is verified."""
+        totals = [part.total for part in self._parts]
+        return None if None in totals else sum(total for total in totals if total is not None)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""

@@ -1,0 +1,110 @@
+"""Decks of a log: those of hands that pass verification, voids included, and a word on all others."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audit.errors import InputError
+from audit.escrow import EscrowKeys
+from audit.keys import VerifierKey
+from audit.stats.sources import SHORT36, log_opener, open_source
+from audit.verify import Options
+from tests.unit.stats_sources.test_text import as_lines
+
+VECTORS = Path(__file__).resolve().parents[3].parent / "shared" / "vectors"
+pytestmark = pytest.mark.skipif(not VECTORS.is_dir(), reason="the golden logs are not here")
+
+
+def options(name="golden-log-200", escrow=True, **more):
+    key = VerifierKey.parse((VECTORS / f"{name}.vkey").read_text().strip())
+    opens = EscrowKeys.parse([(VECTORS / f"{name}.escrow-key.hex").read_text()]) if escrow else EscrowKeys()
+    return Options(key, opens, **more)
+
+
+def read(log, settings, **more):
+    source = open_source([str(log)], open_log=log_opener(settings), **more)
+    return list(source), source
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the 200-hand log that may be spoiled."""
+    shutil.copytree(VECTORS / "golden-log-200", tmp_path / "log")
+    return tmp_path / "log"
+
+
+def test_every_hand_of_a_valid_log_counts_voids_as_well():
+    chunks, source = read(VECTORS / "golden-log-200", options())
+    (chunk,) = chunks
+    assert chunk.decks.shape == (200, 52)
+    assert source.notes == []
+    assert source.total == 200
+    assert len(set(chunk.ids)) == 200
+    assert set(chunk.labels["dealer"]) == {"golden.example/room"}
+    assert set(chunk.labels["table"]) == {"t0", "t1", "t2", "t3", "t4"}
+    assert all(len(day) == 10 for day in chunk.labels["day"])
+    assert all(int(seat) in range(1, 256) for seats in chunk.labels["seats"] for seat in seats.split(","))
+
+
+def test_processes_change_nothing():
+    (one,), (two,) = (read(VECTORS / "golden-log-200", options(processes=n))[0] for n in (1, 2))
+    assert np.array_equal(one.decks, two.decks)
+    assert (one.ids, one.labels) == (two.ids, two.labels)
+
+
+def test_sealed_decks_without_the_key_are_left_out_and_said():
+    chunks, source = read(VECTORS / "golden-log-200", options(escrow=False))
+    assert len(chunks[0].decks) == 103
+    assert any("97 sealed hands stay closed" in note for note in source.notes)
+    assert any("97 closed hands are left out" in note for note in source.notes)
+
+
+def test_other_deck_kinds_are_left_out_and_said():
+    chunks, source = read(VECTORS / "golden-log", options("golden-log"))
+    assert len(chunks[0].decks) == 7
+    assert source.notes[0].endswith("1 hands with other decks than standard52 are left out")
+    chunks, source = read(VECTORS / "golden-log", options("golden-log"), kind=SHORT36)
+    assert chunks[0].decks.shape == (1, 36)
+
+
+def test_a_hand_that_fails_does_not_count(copy):
+    bundle = copy / "tile" / "entries" / "000"
+    data = bundle.read_bytes()
+    at = data.index(b'"seed":"') + 8
+    bundle.write_bytes(data[:at] + (b"1" if data[at : at + 1] != b"1" else b"2") + data[at + 1 :])
+    chunks, source = read(copy, options())
+    assert len(chunks[0].decks) == 199
+    assert "the log is not valid" in source.notes[0]
+    assert "seed (1)" in source.notes[0]
+
+
+def test_a_log_that_cannot_be_read_is_unreadable(copy):
+    (copy / "tile" / "entries" / "000").unlink()
+    with pytest.raises(InputError, match="bundle tile/entries/000 is not there"):
+        read(copy, options())
+    (copy / "checkpoint").unlink()
+    with pytest.raises(InputError, match="has no checkpoint"):
+        read(copy, options())
+
+
+def test_a_log_given_twice_counts_once(copy):
+    source = open_source([str(VECTORS / "golden-log-200"), str(copy)], open_log=log_opener(options()))
+    assert sum(len(chunk.decks) for chunk in source) == 200
+    assert source.notes[-1].endswith("log: 200 hands were in an earlier source as well and are counted once")
+
+
+def test_a_log_and_a_file_add_up_with_labels_for_the_file(tmp_path):
+    ((chunk,), _) = read(VECTORS / "golden-log-200", options())
+    (tmp_path / "more.txt").write_text(as_lines(chunk.decks[:3, ::-1]))
+    (tmp_path / "tables.txt").write_text("x\ny\nz\n")
+    source = open_source(
+        [str(VECTORS / "golden-log-200"), str(tmp_path / "more.txt")],
+        open_log=log_opener(options()),
+        strata=[("table", tmp_path / "tables.txt")],
+    )
+    log, more = list(source)
+    assert more.labels == {"table": ["x", "y", "z"]}
+    assert (log.first, more.first) == (0, 200)
+    assert source.notes == []

@@ -1,0 +1,52 @@
+"""`audit bits`: exactly uniform bits from decks, for bit batteries that know nothing of cards."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from audit.commands.options import escrow_key_option, escrow_keys, key_option
+from audit.errors import InputError
+from audit.keys import VerifierKey
+from audit.stats.bits import uniform_bits
+from audit.stats.sources import DECK_KINDS, log_opener, open_source
+from audit.verify import Options
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@click.option("--deck", type=click.Choice(list(DECK_KINDS)), default="standard52", show_default=True, help="Deck kind.")
+@key_option
+@escrow_key_option
+@click.option("--allow-test", is_flag=True, help="Read a test double's record as any other log.")
+@click.option("--force", is_flag=True, help="Write to a terminal all the same.")
+def bits(
+    sources: tuple[str, ...],
+    deck: str,
+    key: VerifierKey | None,
+    escrow_key_files: tuple[tuple[str, bytes], ...],
+    allow_test: bool,
+    force: bool,
+) -> None:
+    """Write the bits of all decks to standard output, raw: about 224 for each deck of 52 cards.
+
+    If every order of the deck is equally likely, then so is every sequence of these bits (Elias's extraction). They go
+    to dieharder, PractRand, rngtest or ent; docs/external-batteries.md says how, and why none of those tests a shuffle.
+
+    SOURCE is a log, a text file of one deck a line, a .npy array, or - for text on standard input.
+    """
+    output = sys.stdout.buffer
+    if output.isatty() and not force:
+        raise click.UsageError("these are raw bytes: send them to a file or a program, or say --force")
+    options = Options(key, escrow_keys(escrow_key_files), allow_test=allow_test)
+    source = open_source(sources, kind=DECK_KINDS[deck], open_log=log_opener(options))
+    written = 0
+    for packed in uniform_bits(chunk.decks for chunk in source):
+        output.write(packed)
+        written += len(packed)
+    output.flush()
+    for note in source.notes:
+        click.echo(f"audit: {note}", err=True)
+    if not written:
+        raise InputError(f"{source.name}: no decks, no bits")

@@ -1,0 +1,86 @@
+"""The battery against the gallery, quickly: the crooked are caught within their goal, the fair are left in peace.
+
+The whole table is docs/power.md.
+"""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from audit.commands.power import power
+from audit.stats.gallery import GALLERY, Shuffler
+from audit.stats.power import Outcome, Power, measure
+
+ALPHA = 1e-6
+QUICK = [name for name, shuffler in GALLERY.items() if shuffler.goal and shuffler.goal <= 10_000]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_is_caught_within_its_goal(name):
+    shuffler = GALLERY[name]
+    found = measure(shuffler, ALPHA, grid=[shuffler.goal], processes=1)
+    assert found.outcome is Outcome.CAUGHT, found.by
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name, shuffler in GALLERY.items() if (shuffler.goal or 0) > 10_000])
+def test_is_caught_within_a_large_goal(name):
+    shuffler = GALLERY[name]
+    assert measure(shuffler, ALPHA, grid=[shuffler.goal]).outcome is Outcome.CAUGHT
+
+
+@pytest.mark.parametrize("name", [name for name, shuffler in GALLERY.items() if not shuffler.goal])
+def test_is_left_in_peace(name):
+    assert measure(GALLERY[name], ALPHA, grid=[100, 3_000], processes=1).outcome is Outcome.SILENT
+
+
+def outcome(goal, decks, most):
+    shuffler = Shuffler("some", "a story", make=lambda rng, count: None, goal=goal)
+    return Power(shuffler, decks, most, "", 0.5).outcome
+
+
+def test_outcomes():
+    assert outcome(300, 100, 100) is Outcome.CAUGHT
+    assert outcome(300, 1_000, 1_000) is Outcome.MISSED
+    assert outcome(300, None, 300) is Outcome.MISSED
+    assert outcome(300, None, 100) is Outcome.OPEN
+    assert outcome(None, None, 100) is Outcome.SILENT
+    assert outcome(None, 100, 100) is Outcome.FALSE_ALARM
+
+
+def run(*args):
+    return CliRunner().invoke(power, args)
+
+
+def test_the_table_for_people():
+    result = run("riffle-5", "fair", "--most", "100")
+    assert result.exit_code == 0
+    head, caught, silent = result.stdout.splitlines()
+    assert head.split()[:3] == ["shuffler", "goal", "needs"]
+    assert caught.split()[:4] == ["riffle-5", "100", "100", "caught"]
+    assert "no alarm, as it should be" in silent
+
+
+def test_the_table_for_programs():
+    members = json.loads(run("riffle-5", "--most", "100", "--format", "json").stdout)["shufflers"]
+    assert members[0] | {"story": "", "p_adjusted": 0, "test": ""} == {
+        "name": "riffle-5", "story": "", "goal": 100, "decks": 100, "tried": 100, "outcome": "caught", "test": "",
+        "p_adjusted": 0,
+    }  # fmt: skip
+
+
+def test_the_table_for_the_documents():
+    lines = run("riffle-5", "--most", "100", "--format", "markdown").stdout.splitlines()
+    assert lines[0].startswith("# ")
+    assert any(line.startswith("| riffle-5 | 100 | 100 | caught |") for line in lines)
+
+
+def test_the_exit_code_tells_a_miss(monkeypatch):
+    monkeypatch.setattr("audit.commands.power.measure", lambda shuffler, *_, **__: Power(shuffler, None, 300, "", 1.0))
+    assert run("riffle-5").exit_code == 1
+
+
+def test_stories_and_unknown_names():
+    assert len(run("--list").stdout.splitlines()) == len(GALLERY)
+    assert run("no-such-shuffler").exit_code == 2

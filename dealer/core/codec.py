@@ -20,6 +20,7 @@ def dump_state(state: HandState) -> str:
             "reveal": state.reveal,
             "status": state.status,
             "seed_commitment": state.seed_commitment.hex(),
+            "deck_commitment": state.deck_commitment.hex(),
             "invited": [[name, commitment.hex()] for name, commitment in state.invited],
             "events": [_dump_event(event) for event in state.events],
         },
@@ -40,6 +41,7 @@ def load_state(text: str, games: Mapping[str, Game]) -> HandState:
         reveal=Reveal(content["reveal"]),
         status=Status(content["status"]),
         seed_commitment=bytes.fromhex(content["seed_commitment"]),
+        deck_commitment=bytes.fromhex(content["deck_commitment"]),
         invited=tuple((name, bytes.fromhex(commitment)) for name, commitment in content["invited"]),
         events=tuple(_load_event(event) for event in content["events"]),
     )

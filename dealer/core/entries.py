@@ -150,6 +150,16 @@ def decode(entry: bytes) -> dict[str, Any]:
     return content
 
 
+def decode_stacked(content: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Returns the chosen deck that the close of a test double's hand names; None for a certified hand."""
+    return tuple(content["deck"].split(" ")) if "deck" in content else None
+
+
+def decode_commitments(content: Mapping[str, Any]) -> bytes:
+    """Returns the card commitments, joined, of a sealed hand's close."""
+    return base64.b64decode(content["card_commitments"])
+
+
 def decode_openings(content: Mapping[str, Any]) -> dict[int, tuple[str, bytes]]:
     """Returns card and salt of each position that a sealed hand's close opens."""
     openings: Sequence[tuple[int, str, str]] = content["openings"]

@@ -115,6 +115,7 @@ class HandState:
     """One hand in play: who is in and what happened, without a card or a seed.
 
     `invited` are the contributors with their commitments, in the offer's order; empty where nobody was invited.
+    `deck_commitment` is empty until the deck is locked.
     """
 
     hand: bytes
@@ -126,6 +127,7 @@ class HandState:
     reveal: Reveal
     status: Status
     seed_commitment: bytes
+    deck_commitment: bytes = b""
     invited: tuple[tuple[str, bytes], ...] = ()
     events: tuple[Event, ...] = ()
 

@@ -12,12 +12,13 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
 
 from dealer.core.codec import dump_state
-from dealer.core.seed import EntropyError
+from dealer.core.seed import EntropyError, draw_seed
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
@@ -92,9 +93,10 @@ class Engine:
         self.health = Health()
         self.on_health: Callable[[], None] = lambda: None
         self.on_batch: Callable[[int, float], None] = lambda commands, seconds: None
+        self.on_hands: Callable[[list[LiveHand]], None] = lambda hands: None
         self._open_store = open_store
         self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
-        self._pending = 0
+        self._waiting = 0
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._load()
         self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
@@ -118,24 +120,32 @@ class Engine:
         self._thread.join()
         self.store.close()
 
-    async def submit(self, command: Command) -> bytes:
-        """Has a command carried out and returns its answer once it is durable.
+    def enqueue(self, command: Command) -> "asyncio.Future[bytes]":
+        """Has a command carried out, after those that were enqueued before it.
+
+        Returns:
+            Its answer, once it is durable; or `Refused`, and nothing has changed.
 
         Raises:
-            Refused: the command is refused; nothing has changed.
+            Refused: the dealer takes no commands at the moment.
         """
         if self.health.draining:
             raise Refused(Reason.DRAINING, "the dealer is shutting down: try another, or this one again later")
-        if self._pending >= self.limits.pending:
-            raise Refused(Reason.TOO_MANY_REQUESTS, f"{self._pending} requests are waiting: try again later")
+        if self._waiting >= self.limits.pending:
+            raise Refused(Reason.TOO_MANY_REQUESTS, f"{self._waiting} requests are waiting: try again later")
         loop = asyncio.get_running_loop()
         pending = _Pending(command, loop.create_future(), loop)
-        self._pending += 1
-        try:
-            self._queue.put(pending)
-            return await pending.future
-        finally:
-            self._pending -= 1
+        self._waiting += 1
+        pending.future.add_done_callback(self._answered)
+        self._queue.put(pending)
+        return pending.future
+
+    def _answered(self, future: "asyncio.Future[bytes]") -> None:
+        self._waiting -= 1
+
+    async def submit(self, command: Command) -> bytes:
+        """Has a command carried out and waits for its answer; see `enqueue`."""
+        return await self.enqueue(command)
 
     def _work(self) -> None:
         stopping = False
@@ -201,9 +211,7 @@ class Engine:
             if len(self._nodes) > _NODE_CACHE:
                 self._nodes.clear()
         fresh = {(node.level, node.index): node.hash for node in nodes}
-        proofs = Proofs(
-            tree.size, note or "", lambda level, index: fresh.get((level, index)) or self._node(level, index)
-        )
+        proofs = Proofs(tree.size, note, lambda level, index: fresh.get((level, index)) or self._node(level, index))
         for pending in batch:
             if pending.reply is not None:
                 pending.answer = pending.reply(proofs)
@@ -214,6 +222,7 @@ class Engine:
         self.tree, self.note = tree, note
         self._nodes.update(fresh)
         self._publish(unit)
+        self.on_hands(list(unit.hands.values()))
         for call in unit.after:
             call()
         for pending in batch:
@@ -254,12 +263,12 @@ class Engine:
             _log.error("a command failed", error=type(error).__name__, where=where)
             pending.error = CutcardError("the dealer failed to carry this out; nothing has changed")
 
-    def _batch(self, unit: Unit, nodes: list[Node], note: str | None) -> Batch:
+    def _batch(self, unit: Unit, nodes: list[Node], note: str) -> Batch:
         expires = unit.now + 1000 * self.limits.answer_seconds
         return Batch(
             entries=unit.entries,
             nodes=nodes,
-            checkpoint=note,
+            checkpoint=note if nodes else None,
             hands={key: _row(hand) for key, hand in unit.hands.items()},
             tables=unit.tables,
             answers=unit.answers,
@@ -287,6 +296,18 @@ class Engine:
         self.store.drop_answers(unit.now)
         self.vault.destroy_unused(Purpose.ANSWER, self.store.answer_keys())
         return b"", lambda proofs: b""
+
+    async def probe(self) -> None:
+        """Tries whether entropy and storage work again, where they failed."""
+        if not self.health.entropy:
+            try:
+                draw_seed(self.sources.entropy)
+            except EntropyError:
+                return
+            self._set_health(entropy=True)
+        if not self.health.storage:
+            with suppress(Refused):
+                await self.submit(Command("", lambda unit: (b"", lambda proofs: b"")))
 
     async def forget_expired(self) -> None:
         """Drops answers that expired, and destroys each answer key whose last answer did."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 
 from dealer.core import hand as machine
+from dealer.core.deck import Deck
 from dealer.core.entries import Escrow, close_entry, commit_entry, offer_entry
 from dealer.core.hand import Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.seed import EntropyError, contribution_commitment, draw_seed, escrow_digest
@@ -117,6 +118,7 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     if unit.sources.stacked is not None and secrets.stacked is None:
         secrets = replace(secrets, stacked=unit.sources.stacked(state))
     deck = make_deck(state, secrets)
+    state = replace(state, deck_commitment=deck.commitment)
     entry = commit_entry(
         state,
         _escrow(unit, live),
@@ -220,7 +222,11 @@ Faces = Callable[[int], tuple[str, bytes]]
 
 def faces_of(live: LiveHand) -> Faces:
     """Returns the look-up of cards of a hand in play."""
-    deck = live.known_deck()
+    return faces_of_deck(live.known_deck())
+
+
+def faces_of_deck(deck: Deck) -> Faces:
+    """Returns the look-up of cards of a deck."""
     return lambda position: (deck.cards[position], deck.salt(position))
 
 

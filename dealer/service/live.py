@@ -106,10 +106,14 @@ def digest_of_values(state: HandState, values: Mapping[str, bytes]) -> bytes:
 
 def make_deck(state: HandState, secrets: Secrets) -> Deck:
     """Derives the deck of a locked hand, or commits the test double's."""
-    digest = digest_of_values(state, secrets.values)
-    if secrets.stacked is not None:
-        return commit_deck(secrets.stacked, state.hand, state.hand + digest + secrets.seed.value)
-    return derive_deck(state.deck, state.hand, digest, secrets.seed)
+    return deck_of(state, digest_of_values(state, secrets.values), secrets.seed, secrets.stacked)
+
+
+def deck_of(state: HandState, digest: bytes, seed: Seed, stacked: tuple[str, ...] | None) -> Deck:
+    """Derives the deck that a hand's entropy digest and seed give, or commits the test double's cards."""
+    if stacked is not None:
+        return commit_deck(stacked, state.hand, state.hand + digest + seed.value)
+    return derive_deck(state.deck, state.hand, digest, seed)
 
 
 def seal(hand: LiveHand, vault: Vault, now: float) -> Sealed:

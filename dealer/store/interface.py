@@ -93,8 +93,8 @@ class Store(Protocol):
     def size(self) -> int:
         """Returns the number of log entries."""
 
-    def checkpoint(self) -> str | None:
-        """Returns the newest signed checkpoint; None before the first entry."""
+    def checkpoint(self) -> str:
+        """Returns the newest signed checkpoint; a log begins with that of the empty tree."""
 
     def node(self, level: int, index: int) -> bytes:
         """Returns the hash of a complete subtree."""

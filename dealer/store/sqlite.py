@@ -66,8 +66,8 @@ class SqliteStore:
         self.origin: str = meta["origin"]
 
     @classmethod
-    def create(cls, path: Path, origin: str) -> None:
-        """Makes an empty store; the file must not exist.
+    def create(cls, path: Path, origin: str, checkpoint: str) -> None:
+        """Makes an empty store with the signed checkpoint of the empty log; the file must not exist.
 
         Raises:
             StoreError: it exists, or cannot be written.
@@ -81,6 +81,7 @@ class SqliteStore:
             db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
             rows = [("version", str(_VERSION)), ("origin", origin)]
             db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+            db.execute("INSERT INTO checkpoint VALUES (0, ?)", (checkpoint,))
             db.close()
 
     def commit(self, batch: Batch) -> None:
@@ -142,10 +143,12 @@ class SqliteStore:
             (last,) = self._db.execute("SELECT max(position) FROM entries").fetchone()
         return 0 if last is None else int(last) + 1
 
-    def checkpoint(self) -> str | None:
+    def checkpoint(self) -> str:
         """See `Store.checkpoint`."""
         row = self._one("SELECT note FROM checkpoint")
-        return row[0] if row else None
+        if row is None:
+            raise StoreError("the store has no checkpoint")
+        return str(row[0])
 
     def node(self, level: int, index: int) -> bytes:
         """See `Store.node`."""

@@ -1,0 +1,173 @@
+"""The command `dealer`: make a data folder, serve, print the key, export the log."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dealer.config import C, config_option, option
+from dealer.errors import CutcardError
+
+_PATH = click.Path(path_type=Path)
+_DEV_ORIGIN = "dev.invalid/dealer"
+
+
+class _Group(click.Group):
+    """Says an error of the dealer as one line, and exits with 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CutcardError as error:
+            raise click.ClickException(str(error)) from None
+
+
+def _data_options(command: C) -> C:
+    command = option(
+        "--at-rest-dir", type=_PATH, default=None, help="Folder of the keys at rest.  [default: DATA_DIR/at-rest]"
+    )(command)
+    return option("--data-dir", type=_PATH, required=True, help="The dealer's data folder.")(command)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="cutcard", prog_name="dealer")
+def main() -> None:
+    """Certified shuffling and dealing for online card rooms."""
+
+
+@main.command()
+@_data_options
+@option("--origin", required=True, help="Name of the log: a domain that is yours and a path, such as example.com/room.")
+@config_option
+def init(data_dir: Path, at_rest_dir: Path | None, origin: str) -> None:
+    """Make a data folder and the log's signing key, and print the verifier key."""
+    from dealer.service.datadir import DataDir
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.init(origin)
+    click.echo(data.signer().verifier_key)
+
+
+@main.command()
+@_data_options
+@config_option
+def key(data_dir: Path, at_rest_dir: Path | None) -> None:
+    """Print the verifier key, which auditors and players pin."""
+    from dealer.service.datadir import DataDir
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check()
+    click.echo(data.signer().verifier_key)
+
+
+@main.command()
+@_data_options
+@option("--listen", default="127.0.0.1:50051", show_default=True, help="HOST:PORT on the loopback; port 0: a free one.")
+@option("--escrow-public-key", type=_PATH, default=None, help="The auditor's public key file; allows sealed hands.")
+@option("--dev", is_flag=True, help="Make the data folder if there is none.")
+@option("--metrics-listen", default=None, help="HOST:PORT on the loopback for Prometheus.")
+@option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
+@option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
+@option(
+    "--contribution-seconds",
+    type=click.FloatRange(0),
+    default=60.0,
+    show_default=True,
+    help="An offered hand is locked after so long; 0: only when asked.",
+)
+@option("--key-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Lifetime of a key at rest.")
+@option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
+@option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
+@option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
+@option("--grace-seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time for calls to end.")
+@option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of log lines.")
+@config_option
+def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, **options: Any) -> None:
+    """Serve DealerService, TableService and LogService over gRPC."""
+    from dealer.service.datadir import DataDir
+    from dealer.service.logs import configure
+    from dealer.service.server import Dealer, Settings
+    from dealer.service.sources import EscrowKey, Sources
+    from dealer.service.unit import Limits
+
+    configure(log_format)
+    data = DataDir.at(data_dir, at_rest_dir)
+    if dev and not data.exists():
+        data.init(_DEV_ORIGIN)
+    escrow = options["escrow_public_key"]
+    settings = Settings(
+        listen=options["listen"],
+        metrics=options["metrics_listen"],
+        reflection=options["reflection"],
+        publish_seconds=options["publish_seconds"],
+        contribution_seconds=options["contribution_seconds"],
+        grace_seconds=options["grace_seconds"],
+        limits=Limits(
+            hands_in_play=options["max_hands"],
+            pending=options["max_pending"],
+            answer_seconds=options["answer_hours"] * 3600,
+            key_seconds=options["key_seconds"],
+        ),
+    )
+    sources = Sources(escrow=EscrowKey.read(escrow) if escrow else None)
+    run_until_stopped(Dealer(data, settings, sources))
+
+
+def run_until_stopped(dealer: Any) -> None:
+    """Runs a dealer until SIGTERM or SIGINT, and says on standard output where it listens."""
+    try:
+        import uvloop
+    except ImportError:
+        loop_factory = None
+    else:
+        loop_factory = uvloop.new_event_loop
+
+    async def run() -> None:
+        stopped = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        await dealer.start()
+        click.echo(f"listening on {dealer.address}")
+        sys.stdout.flush()
+        await stopped.wait()
+        await dealer.stop()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(run())
+
+
+@main.command()
+@click.argument("out", type=_PATH)
+@_data_options
+@config_option
+def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
+    """Write the static log to the folder OUT, or bring it up to date; a server may run meanwhile."""
+    from dealer.log.checkpoint import read_checkpoint
+    from dealer.log.tiles import publish
+    from dealer.service.datadir import DataDir
+    from dealer.store.sqlite import SqliteStore
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check()
+    store = SqliteStore(data.database, read_only=True)
+    note = store.checkpoint()
+    size = read_checkpoint(note).size
+    try:
+        publish(out, 0, size, note, store.node, store.entries)
+    except OSError as error:
+        raise CutcardError(f"{out} cannot be written: {error.strerror}") from None
+    click.echo(f"{size} entries in {out}")
+
+
+@main.command("escrow-keygen")
+@click.argument("out", type=_PATH)
+def escrow_keygen(out: Path) -> None:
+    """Make an auditor's key pair: OUT.key, to be kept by the auditor alone, and OUT.pub for the dealer."""
+    from dealer.service.datadir import write_escrow_pair
+    from dealer.service.sources import make_escrow_pair
+
+    private, public = write_escrow_pair(out, *make_escrow_pair())
+    click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")

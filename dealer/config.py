@@ -1,0 +1,47 @@
+"""Where an option's value comes from: the command line, then `CUTCARD_…`, then a TOML file, then the default."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+PREFIX = "CUTCARD"
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def _read(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise click.UsageError(f"{path} cannot be read: {error}") from None
+    known = {p.name for p in context.command.params}
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            raise click.UsageError(f"{path}: {key} is no option of `dealer {context.command.name}`")
+        values[name] = value
+    context.default_map = {**(context.default_map or {}), **values}
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar=f"{PREFIX}_CONFIG",
+    is_eager=True,
+    expose_value=False,
+    callback=_read,
+    help="TOML file whose members are these options, without the dashes in front.",
+)
+"""The option that every command with settings takes."""
+
+
+def option(*names: str, **settings: Any) -> Callable[[C], C]:
+    """Returns a click option that is an environment variable too: `--data-dir` is `CUTCARD_DATA_DIR`."""
+    long = next(name for name in names if name.startswith("--")).split("/")[0]
+    variable = f"{PREFIX}_{long.removeprefix('--').replace('-', '_').upper()}"
+    return click.option(*names, envvar=variable, show_envvar=True, **settings)

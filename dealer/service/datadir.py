@@ -1,0 +1,164 @@
+"""The data folder: what `dealer init` makes, and what `dealer serve` needs to find whole.
+
+```
+DATA/log.key          the log's signing key, 0600: back it up apart, once
+DATA/db/              the database: what a backup copies
+DATA/at-rest/         keys that seal seeds and answers: never in a backup
+DATA/public/          the static log, for any web server
+DATA/lock             held by the server that runs
+```
+"""
+
+import base64
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from dealer.errors import CutcardError
+from dealer.log.checkpoint import Checkpoint, check_origin, sign_checkpoint
+from dealer.log.merkle import EMPTY_ROOT
+from dealer.log.note import NoteSigner
+from dealer.store import sqlite
+from dealer.store.sqlite import SqliteStore
+
+_KEY_HEAD = "PRIVATE+KEY"
+
+
+class DataDirError(CutcardError):
+    """The data folder is missing, half made, in use, or cannot be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """Where a dealer's data lies. `at_rest` may lie elsewhere, on a file system that is never copied."""
+
+    root: Path
+    at_rest: Path
+
+    @classmethod
+    def at(cls, root: Path, at_rest: Path | None = None) -> "DataDir":
+        """Names the folders of a data folder."""
+        return cls(root, at_rest or root / "at-rest")
+
+    @property
+    def key(self) -> Path:
+        """The log's signing key."""
+        return self.root / "log.key"
+
+    @property
+    def database(self) -> Path:
+        """The embedded store."""
+        return self.root / "db" / sqlite.FILE
+
+    @property
+    def public(self) -> Path:
+        """The static log."""
+        return self.root / "public"
+
+    def exists(self) -> bool:
+        """Tells whether anything is there."""
+        return self.root.exists() and any(self.root.iterdir())
+
+    def init(self, origin: str) -> None:
+        """Makes the folder, the key last: without it the folder is half made.
+
+        Raises:
+            DataDirError: something is there already, or it cannot be written.
+            CutcardError: the origin is no name for a log.
+        """
+        check_origin(origin)
+        if self.exists():
+            raise DataDirError(f"{self.root} is not empty: nothing was made")
+        try:
+            for folder in (self.root, self.database.parent, self.at_rest, self.public):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.public.chmod(0o755)
+            key = Ed25519PrivateKey.generate()
+            signer = NoteSigner(origin, key)
+            empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer)
+            SqliteStore.create(self.database, origin, empty)
+            raw = base64.b64encode(key.private_bytes_raw()).decode("ascii")
+            _write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
+        except OSError as error:
+            raise DataDirError(f"{self.root} cannot be made: {error.strerror}") from None
+
+    def check(self) -> None:
+        """Holds where the folder is whole.
+
+        Raises:
+            DataDirError: it is missing or half made; says what to do.
+        """
+        if not self.exists():
+            raise DataDirError(
+                f"there is no data folder at {self.root}: make one with\n"
+                f"  dealer init --data-dir {self.root} --origin YOUR.DOMAIN/ROOM"
+            )
+        missing = [path for path in (self.key, self.database, self.at_rest) if not path.exists()]
+        if missing:
+            raise DataDirError(
+                f"the data folder {self.root} is half made: {missing[0]} is missing. Restore it, or make another:\n"
+                f"  dealer init --data-dir ANOTHER-DIR --origin YOUR.DOMAIN/ANOTHER-ROOM"
+            )
+
+    def signer(self) -> NoteSigner:
+        """Reads the signing key.
+
+        Raises:
+            DataDirError: it cannot be read.
+        """
+        try:
+            head, known, rest = self.key.read_text("ascii").strip().partition(f"{_KEY_HEAD}+")
+            origin, _, encoded = rest.partition("+")  # a name has no plus sign, base64 may
+            if head or not known:
+                raise ValueError
+            return NoteSigner(origin, Ed25519PrivateKey.from_private_bytes(base64.b64decode(encoded, validate=True)))
+        except (OSError, ValueError):
+            raise DataDirError(f"{self.key} holds no signing key") from None
+
+    @contextmanager
+    def only_server(self) -> Iterator[None]:
+        """Holds the folder for one server.
+
+        Raises:
+            DataDirError: another server has it.
+        """
+        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise DataDirError(f"another server runs on {self.root}") from None
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _write_secret(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_escrow_pair(out: Path, private: str, public: str) -> tuple[Path, Path]:
+    """Writes an auditor's pair in hex: `OUT.key`, 0600, and `OUT.pub`.
+
+    Raises:
+        DataDirError: one of them exists, or cannot be written.
+    """
+    key, pub = out.with_name(out.name + ".key"), out.with_name(out.name + ".pub")
+    try:
+        if pub.exists():
+            raise FileExistsError(17, "File exists")
+        _write_secret(key, private + "\n")
+        pub.write_text(public + "\n", "ascii")
+    except OSError as error:
+        raise DataDirError(f"{key} and {pub.name} cannot be written: {error.strerror}") from None
+    return key, pub

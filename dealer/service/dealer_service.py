@@ -1,0 +1,260 @@
+"""DealerService: each rpc as one command of the writer (API.md)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from dealer.core.hand import Dealt
+from dealer.core.ids import hand_text
+from dealer.errors import Reason, Refused
+from dealer.log.acknowledgement import acknowledgement_text
+from dealer.log.note import NoteSigner
+from dealer.service import hands, messages, validate
+from dealer.service.engine import Command, Engine
+from dealer.service.errors import abort, code_of
+from dealer.service.live import LiveHand
+from dealer.service.metrics import Metrics
+from dealer.service.play import PlayStream
+from dealer.service.unit import Proofs, Reply, Unit
+from dealer.v1 import dealer_pb2 as pb
+
+Run = Callable[[Unit], tuple[bytes, Reply]]
+
+
+def _built(live: LiveHand, build: Callable[[Proofs], Message]) -> tuple[bytes, Reply]:
+    return live.state.hand, lambda proofs: build(proofs).SerializeToString(deterministic=True)
+
+
+class Requests:
+    """Makes a command of each request: checks its form, and says what is to be done with it."""
+
+    def __init__(self, signer: NoteSigner) -> None:
+        self._signer = signer
+
+    def open_hand(self, request: pb.OpenHandRequest, caller: str) -> Run:
+        """Opens the table's next hand."""
+        opening = validate.opening(request)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            live = hands.open_hand(unit, caller, opening)
+            full = messages.FullHand(unit, live)
+            return _built(live, lambda proofs: pb.OpenHandResponse(hand=full.message(proofs)))
+
+        return run
+
+    def submit_entropy(self, request: pb.SubmitEntropyRequest, caller: str) -> Run:
+        """Takes a contributor's value and acknowledges it."""
+        hand = validate.hand_id(request.hand_id)
+        contributor, value = validate.contribution(request)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            live = hands.submit_entropy(unit, hand, contributor, value)
+            text = acknowledgement_text(hand_text(hand), contributor, value)
+            return _built(
+                live,
+                lambda proofs: pb.SubmitEntropyResponse(
+                    hand=messages.hand_message(live), acknowledgement=self._signer.sign(text)
+                ),
+            )
+
+        return run
+
+    def lock_deck(self, request: pb.LockDeckRequest, caller: str) -> Run:
+        """Ends the contributions."""
+        hand = validate.hand_id(request.hand_id)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            live = hands.lock_deck(unit, hand)
+            full = messages.FullHand(unit, live)
+            return _built(live, lambda proofs: pb.LockDeckResponse(hand=full.message(proofs)))
+
+        return run
+
+    def deal_street(self, request: pb.DealStreetRequest, caller: str) -> Run:
+        """Deals a street."""
+        hand, street = validate.hand_id(request.hand_id), validate.street(request.street)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            live, dealt = hands.deal_street(unit, hand, street)
+            cards, opener = _cards(live, dealt), messages.opener(live)
+            message = messages.hand_message(live)
+            return _built(live, lambda proofs: pb.DealStreetResponse(cards=cards, opener=opener, hand=message))
+
+        return run
+
+    def draw_cards(self, request: pb.DrawCardsRequest, caller: str) -> Run:
+        """Draws cards."""
+        hand, wanted = validate.hand_id(request.hand_id), validate.draws(request.draws)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            live, dealt = hands.draw_cards(unit, hand, wanted)
+            cards, message = _cards(live, dealt), messages.hand_message(live)
+            return _built(live, lambda proofs: pb.DrawCardsResponse(cards=cards, hand=message))
+
+        return run
+
+    def fold_seat(self, request: pb.FoldSeatRequest, caller: str) -> Run:
+        """Folds a seat."""
+        hand, seat = validate.hand_id(request.hand_id), validate.seat(request.seat)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            live = hands.fold_seat(unit, hand, seat)
+            message = messages.hand_message(live)
+            return _built(live, lambda proofs: pb.FoldSeatResponse(hand=message))
+
+        return run
+
+    def show_cards(self, request: pb.ShowCardsRequest, caller: str) -> Run:
+        """Turns cards up."""
+        hand, positions = validate.hand_id(request.hand_id), tuple(request.positions)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            live, dealt = hands.show_cards(unit, hand, positions)
+            cards, message = _cards(live, dealt), messages.hand_message(live)
+            return _built(live, lambda proofs: pb.ShowCardsResponse(cards=cards, hand=message))
+
+        return run
+
+    def close_hand(self, request: pb.CloseHandRequest, caller: str) -> Run:
+        """Completes a hand."""
+        hand = validate.hand_id(request.hand_id)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            return _over(unit, hands.close_hand(unit, hand), pb.CloseHandResponse)
+
+        return run
+
+    def void_hand(self, request: pb.VoidHandRequest, caller: str) -> Run:
+        """Gives a hand up."""
+        hand, reason = validate.hand_id(request.hand_id), validate.void_reason(request.reason)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            return _over(unit, hands.void_hand(unit, hand, reason), pb.VoidHandResponse)
+
+        return run
+
+    def get_hand(self, request: pb.GetHandRequest, caller: str) -> Run:
+        """Looks a hand up."""
+        hand = validate.hand_id(request.hand_id)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            _require_own(unit, hand, caller)
+            full = messages.FullHand(unit, unit.hand(hand))
+            cards = full.cards()
+            return hand, lambda proofs: pb.GetHandResponse(hand=full.message(proofs), cards=cards).SerializeToString()
+
+        return run
+
+
+def _require_own(unit: Unit, hand: bytes, caller: str) -> None:
+    live = unit.hand(hand)
+    table = unit.table(live.state.table)
+    if table is None or table.owner != caller:
+        raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
+    if live.referee:
+        raise Refused(Reason.REFEREE_HAND, "the referee runs this hand: use TableService")
+
+
+def _cards(live: LiveHand, dealt: tuple[Dealt, ...]) -> list[Any]:
+    return messages.card_messages(dealt, hands.faces_of(live), live.state.shown)
+
+
+def _over(
+    unit: Unit, live: LiveHand, kind: type[pb.CloseHandResponse] | type[pb.VoidHandResponse]
+) -> tuple[bytes, Reply]:
+    close = live.close
+    if close is None:
+        raise AssertionError("a hand that is over has its close entry")
+    entry, message = unit.entry(close), messages.hand_message(live)
+    return _built(live, lambda proofs: kind(hand=message, receipt=proofs.receipt(close), entry=entry))
+
+
+# A method's name in the proto, its field in PlayRequest, and its request's type.
+METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
+    {
+        "OpenHand": ("open_hand", pb.OpenHandRequest),
+        "SubmitEntropy": ("submit_entropy", pb.SubmitEntropyRequest),
+        "LockDeck": ("lock_deck", pb.LockDeckRequest),
+        "DealStreet": ("deal_street", pb.DealStreetRequest),
+        "DrawCards": ("draw_cards", pb.DrawCardsRequest),
+        "FoldSeat": ("fold_seat", pb.FoldSeatRequest),
+        "ShowCards": ("show_cards", pb.ShowCardsRequest),
+        "CloseHand": ("close_hand", pb.CloseHandRequest),
+        "VoidHand": ("void_hand", pb.VoidHandRequest),
+        "GetHand": ("get_hand", pb.GetHandRequest),
+    }
+)
+
+
+class DealerServicer:
+    """Serves DealerService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
+
+    def __init__(self, engine: Engine, identify: Callable[[Any], str], metrics: Metrics) -> None:
+        """Takes the writer, what names the caller of a call, and what counts calls."""
+        self._engine, self._identify, self._metrics = engine, identify, metrics
+        self._requests = Requests(engine.signer)
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """Returns the handler to be added to a server."""
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            name: grpc.unary_unary_rpc_method_handler(self._unary(name, field, kind))
+            for name, (field, kind) in METHODS.items()
+        }
+        methods["PlayHands"] = grpc.stream_stream_rpc_method_handler(self._play_hands)
+        return grpc.method_handlers_generic_handler("dealer.v1.DealerService", methods)
+
+    def command(self, field: str, request: Any, caller: str) -> Command:
+        """Makes a request's command.
+
+        Raises:
+            Refused: the request's form is wrong.
+        """
+        if field == "get_hand":
+            return Command(caller, self._requests.get_hand(request, caller))
+        request_id = validate.request_id(request.request_id)
+        run: Run = getattr(self._requests, field)(request, caller)
+        return Command(caller, run, request_id, validate.body_digest(request))
+
+    def _unary(self, name: str, field: str, kind: type[Message]) -> Any:
+        async def call(data: bytes, context: Any) -> bytes:
+            try:
+                caller = self._identify(context)
+                answer = await self._engine.submit(self.command(field, validate.decode(kind, data), caller))
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:
+                self._metrics.calls.labels(name, code_of(error).name).inc()
+                await abort(context, error)
+            self._metrics.calls.labels(name, grpc.StatusCode.OK.name).inc()
+            return answer
+
+        return call
+
+    async def _play_hands(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        try:
+            caller = self._identify(context)
+            stream = PlayStream(lambda request: self._engine.enqueue(self._played(request, caller)))
+            async for answers in stream.run(requests):
+                yield answers
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            await abort(context, error)
+
+    def _played(self, request: pb.PlayRequest, caller: str) -> Command:
+        field = request.WhichOneof("request")
+        if field is None:
+            raise Refused(Reason.INVALID_REQUEST, "this request asks for nothing")
+        return self.command(field, getattr(request, field), caller)

@@ -1,0 +1,71 @@
+"""From a refusal to its status on the wire: one catalogue (API.md; docs/errors.md is made from it)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NoReturn
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from dealer.errors import Reason, Refused
+from dealer.store.interface import StoreError
+
+DOMAIN = "cutcard"
+
+_BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
+    grpc.StatusCode.NOT_FOUND: (Reason.HAND_NOT_FOUND, Reason.ENTRY_NOT_FOUND),
+    grpc.StatusCode.ALREADY_EXISTS: (Reason.REQUEST_ID_REUSED,),
+    grpc.StatusCode.FAILED_PRECONDITION: (
+        Reason.TABLE_BUSY,
+        Reason.WRONG_NUMBER,
+        Reason.NO_ESCROW_KEY,
+        Reason.HAND_NOT_LOCKED,
+        Reason.HAND_LOCKED,
+        Reason.HAND_CLOSED,
+        Reason.WRONG_GAME,
+        Reason.WRONG_STREET,
+        Reason.SEAT_FOLDED,
+        Reason.ONE_SEAT_LEFT,
+        Reason.NOT_ENOUGH_CARDS,
+        Reason.NOT_A_DOWN_CARD,
+        Reason.HAND_NOT_FINISHED,
+        Reason.OUT_OF_TURN,
+        Reason.ACTION_NOT_ALLOWED,
+    ),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: (Reason.TOO_MANY_HANDS, Reason.TOO_MANY_REQUESTS),
+    grpc.StatusCode.PERMISSION_DENIED: (Reason.REFEREE_HAND, Reason.TABLE_OF_ANOTHER_ROOM, Reason.WRONG_TOKEN),
+    grpc.StatusCode.UNAVAILABLE: (Reason.ENTROPY_SOURCE, Reason.STORAGE, Reason.DRAINING),
+}
+STATUS: Mapping[Reason, grpc.StatusCode] = MappingProxyType(
+    dict.fromkeys(Reason, grpc.StatusCode.INVALID_ARGUMENT)
+    | {reason: code for code, reasons in _BY_CODE.items() for reason in reasons}
+)
+"""The status code of each reason; what is not named above is the caller's argument."""
+
+
+def code_of(error: Exception) -> grpc.StatusCode:
+    """Returns the status code of an error."""
+    if isinstance(error, StoreError):
+        return STATUS[Reason.STORAGE]
+    return STATUS[error.reason] if isinstance(error, Refused) else grpc.StatusCode.INTERNAL
+
+
+def status_of(error: Exception) -> status_pb2.Status:
+    """Returns the google.rpc.Status that a caller gets; of an error that is no refusal it tells nothing."""
+    if isinstance(error, StoreError):
+        error = Refused(Reason.STORAGE, "the dealer's storage does not answer: try again later")
+    if not isinstance(error, Refused):
+        text = "the dealer failed to carry this out; nothing has changed"
+        return status_pb2.Status(code=code_of(error).value[0], message=text)
+    detail = any_pb2.Any()
+    detail.Pack(error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN))
+    return status_pb2.Status(code=code_of(error).value[0], message=str(error), details=[detail])
+
+
+async def abort(context: "grpc.aio.ServicerContext[bytes, bytes]", error: Exception) -> NoReturn:
+    """Ends a call with the status of an error."""
+    status = rpc_status.to_status(status_of(error))
+    await context.abort_with_status(status)
+    raise AssertionError("abort_with_status does not return")

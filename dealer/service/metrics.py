@@ -1,0 +1,36 @@
+"""Metrics for Prometheus, on a port of their own. They hold counts and times, never an id or a card."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+class Metrics:
+    """What one dealer counts."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.calls = Counter(
+            "cutcard_calls", "Calls answered, by method and status code.", ("method", "code"), registry=self.registry
+        )
+        self.batch_commands = Histogram(
+            "cutcard_batch_commands", "Commands made durable together.", buckets=_BATCHES, registry=self.registry
+        )
+        self.batch_seconds = Histogram(
+            "cutcard_batch_seconds", "Time that one durable append took.", registry=self.registry
+        )
+        self.hands_in_play = Gauge("cutcard_hands_in_play", "Hands not closed yet.", registry=self.registry)
+        self.log_entries = Gauge("cutcard_log_entries", "Entries in the log.", registry=self.registry)
+        self.published_entries = Gauge(
+            "cutcard_published_entries", "Entries under the published checkpoint.", registry=self.registry
+        )
+        self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
+
+    def batch(self, commands: int, seconds: float) -> None:
+        """Counts one batch."""
+        self.batch_commands.observe(commands)
+        self.batch_seconds.observe(seconds)
+
+    def listen(self, host: str, port: int) -> None:
+        """Serves the metrics over HTTP from a thread."""
+        start_http_server(port, host, registry=self.registry)

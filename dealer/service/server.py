@@ -1,0 +1,250 @@
+"""A dealer that runs: the writer, its services on a port, publishing, housekeeping, and an orderly end."""
+
+import asyncio
+import ipaddress
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from dealer.core.hand import Status
+from dealer.errors import CutcardError, Refused
+from dealer.log.checkpoint import read_checkpoint
+from dealer.log.tiles import publish
+from dealer.service import hands
+from dealer.service.datadir import DataDir
+from dealer.service.dealer_service import DealerServicer
+from dealer.service.engine import Command, Engine
+from dealer.service.live import LiveHand
+from dealer.service.log_service import LogReader, LogServicer
+from dealer.service.metrics import Metrics
+from dealer.service.sources import Sources
+from dealer.service.unit import Limits, Reply, Unit
+from dealer.store.interface import Store
+from dealer.store.sqlite import SqliteStore
+from dealer.store.vault import Vault
+
+_log = structlog.get_logger()
+_SERVICES = ("dealer.v1.DealerService", "dealer.v1.LogService")
+_PROBE_SECONDS = 1.0
+_HOUSEKEEPING_SECONDS = 60.0
+
+
+class ListenError(CutcardError):
+    """An address cannot be listened on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a dealer runs.
+
+    Attributes:
+        listen: HOST:PORT on the loopback; port 0 takes a free one.
+        metrics: HOST:PORT for Prometheus; None: no metrics are served.
+        reflection: whether server reflection is on.
+        publish_seconds: at most so often the static log moves on; at least 1.
+        contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
+        grace_seconds: for how long a dealer that is stopped lets calls end.
+        limits: what it allows itself and its callers.
+    """
+
+    listen: str = "127.0.0.1:0"
+    metrics: str | None = None
+    reflection: bool = True
+    publish_seconds: float = 1.0
+    contribution_seconds: float = 60.0
+    grace_seconds: float = 10.0
+    limits: Limits = field(default_factory=Limits)
+
+
+def parse_loopback(address: str) -> tuple[str, int]:
+    """Reads HOST:PORT.
+
+    Raises:
+        ListenError: it is none, or not on the loopback: without TLS and roles nobody else may call.
+    """
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ListenError(f"{address!r} is not HOST:PORT")
+    if host == "localhost":
+        host = "127.0.0.1"
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise ListenError(f"{address!r} is not on the loopback; without TLS and roles the dealer serves no other")
+    return host, int(port)
+
+
+class Dealer:
+    """One dealer on one data folder.
+
+    Attributes:
+        port: the port that it listens on, once started.
+        engine: its writer.
+    """
+
+    def __init__(self, data: DataDir, settings: Settings, sources: Sources) -> None:
+        """Takes what it runs on; nothing is opened before `start`."""
+        self._data, self._settings, self._sources = data, settings, sources
+        self._held = ExitStack()
+        self._background: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._health = health.aio.HealthServicer()
+        self._metrics = Metrics()
+        self._published = 0
+        self.port = 0
+
+    async def start(self) -> None:
+        """Opens the data folder, listens and serves.
+
+        Raises:
+            CutcardError: the folder is not whole or in use, the address is taken, or the published log is ahead.
+        """
+        host, port = parse_loopback(self._settings.listen)
+        self._loop = asyncio.get_running_loop()
+        self._data.check()
+        try:
+            self._held.enter_context(self._data.only_server())
+            self._open()
+            await self._publish()
+            await self._listen(host, port)
+        except BaseException:
+            self._held.close()
+            raise
+        self._repeat(self._publish, self._settings.publish_seconds)
+        self._repeat(self.engine.probe, _PROBE_SECONDS)
+        self._repeat(self.engine.forget_expired, _HOUSEKEEPING_SECONDS)
+
+    def _open(self) -> None:
+        limits, database = self._settings.limits, self._data.database
+        vault = Vault(self._data.at_rest, limits.key_seconds)
+        signer = self._data.signer()
+        self.engine = Engine(lambda: SqliteStore(database), signer, vault, self._sources, limits)
+        if self.engine.store.origin != signer.name:
+            raise CutcardError(f"the store is the log {self.engine.store.origin}, the key that of {signer.name}")
+        self.engine.on_health = self._threadsafe(self._show_health)
+        self.engine.on_hands = self._threadsafe(self._watch_offers)
+        self.engine.on_batch = self._metrics.batch
+        self._reader = LogReader(lambda: SqliteStore(database, read_only=True))
+        self._held.callback(self._reader.close)
+        self.engine.start()
+        self._held.callback(self.engine.stop)
+        self._watch_offers(list(self.engine.live.values()))
+
+    async def _listen(self, host: str, port: int) -> None:
+        self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        for handler in self.handlers():
+            self._server.add_generic_rpc_handlers((handler,))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        if self._settings.reflection:
+            names = (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+        shown = f"[{host}]" if ":" in host else host
+        try:
+            self.port = self._server.add_insecure_port(f"{shown}:{port}")
+        except RuntimeError:
+            self.port = 0
+        if not self.port:
+            raise ListenError(f"{shown}:{port} cannot be listened on: is another server there?")
+        self.address = f"{shown}:{self.port}"
+        await self._server.start()
+        if self._settings.metrics is not None:
+            metrics_host, metrics_port = parse_loopback(self._settings.metrics)
+            try:
+                self._metrics.listen(metrics_host, metrics_port)
+            except OSError:
+                raise ListenError(f"{self._settings.metrics} cannot be listened on: is another server there?") from None
+        await self._set_health()
+
+    def handlers(self) -> list[grpc.GenericRpcHandler]:
+        """Returns the services that this dealer serves."""
+        return [
+            DealerServicer(self.engine, identify, self._metrics).handler(),
+            LogServicer(self.engine, self._reader).handler(),
+        ]
+
+    async def stop(self) -> None:
+        """Drains: takes no more calls, lets those under way end, publishes what they made durable, and lets go."""
+        self.engine.health.draining = True
+        await self._set_health()
+        for task in self._tasks:
+            task.cancel()
+        await self._server.stop(self._settings.grace_seconds)
+        with suppress(CutcardError, OSError):
+            await self._publish()
+        await self._loop.run_in_executor(None, self._held.close)
+
+    def _repeat(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(seconds)
+                try:
+                    await work()
+                except (CutcardError, OSError) as error:
+                    _log.error("work in the background failed", work=work.__name__, error=str(error))
+
+        self._tasks.append(asyncio.create_task(repeat()))
+
+    def _threadsafe(self, call: Callable[..., None]) -> Callable[..., None]:
+        def hop(*arguments: Any) -> None:
+            with suppress(RuntimeError):  # the loop has ended: nobody is left to be told
+                self._loop.call_soon_threadsafe(call, *arguments)
+
+        return hop
+
+    def _show_health(self) -> None:
+        self._tasks.append(self._loop.create_task(self._set_health()))
+
+    async def _set_health(self) -> None:
+        serving = self.engine.health.serving
+        self._metrics.serving.set(serving)
+        status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        for name in ("", *_SERVICES):
+            await self._health.set(name, status)
+
+    def _watch_offers(self, changed: list[LiveHand]) -> None:
+        self._metrics.hands_in_play.set(len(self.engine.live))
+        self._metrics.log_entries.set(self.engine.tree.size)
+        if not self._settings.contribution_seconds:
+            return
+        for live in changed:
+            if live.state.status is Status.OFFERED and not (live.secrets and live.secrets.values):
+                self._loop.call_later(self._settings.contribution_seconds, self._lock, live.state.hand)
+
+    def _lock(self, hand: bytes) -> None:
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            hands.lock_deck(unit, hand)
+            return hand, lambda proofs: b""
+
+        async def lock() -> None:
+            with suppress(Refused):  # it is locked already, or the dealer drains
+                await self.engine.submit(Command("", run))
+
+        self._tasks.append(self._loop.create_task(lock()))
+
+    async def _publish(self) -> None:
+        note = self.engine.note
+        size = read_checkpoint(note).size
+        if size == self._published and size:
+            return
+        previous = self._published
+        await self._reader.run(lambda store: _publish(self._data, previous, size, note, store))
+        self._published = size
+        self._metrics.published_entries.set(size)
+
+
+def _publish(data: DataDir, previous: int, size: int, note: str, store: Store) -> None:
+    publish(data.public, previous, size, note, store.node, store.entries)
+
+
+def identify(context: Any) -> str:
+    """Names the caller. Until roles are there everybody on the loopback is the one room."""
+    return "local"

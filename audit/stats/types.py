@@ -46,10 +46,14 @@ class Source(Protocol):
         notes: what a reader should know, such as a file that was given twice and counted once. Complete after reading.
     """
 
-    name: str
-    cards: int | None
-    total: int | None
-    notes: list[str]
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def cards(self) -> int | None: ...  # noqa: D102
+    @property
+    def total(self) -> int | None: ...  # noqa: D102
+    @property
+    def notes(self) -> list[str]: ...  # noqa: D102
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks of at most `CHUNK` decks, in order. Raises the auditor's error for unreadable input (exit code 4)."""

@@ -81,7 +81,7 @@ class Workers:
 
     def __init__(self, plan: Plan, processes: int | None, take_keys: Callable[[Keys], None]) -> None:
         self._plan = plan
-        self._wanted = processes or _cores()
+        self._wanted = processes or cores()
         self._take_keys = take_keys
         self._own = Bench(plan)
         self._busy: dict[Connection, int] = {}
@@ -156,7 +156,8 @@ class Workers:
             self._take_keys(keys)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

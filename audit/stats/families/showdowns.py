@@ -20,7 +20,8 @@ WINS_WEIGHT = 20.0
 _FIVE_CARD_HANDS = 10
 
 
-def _joined(batch: Batch, positions: Sequence[int]) -> NDArray[np.uint64]:
+def joined_bits(batch: Batch, positions: Sequence[int]) -> NDArray[np.uint64]:
+    """The cards at some positions as one word of bits a deck, as `hand_worth` takes them."""
     bits: NDArray[np.uint64] = batch.bits[positions[0]].copy()
     for position in positions[1:]:
         bits |= batch.bits[position]
@@ -38,7 +39,7 @@ def winners(worths: Sequence[NDArray[np.uint32]]) -> NDArray[np.int64]:
 def _count_wins(batch: Batch) -> Counts:
     counts: Counts = {}
     for seats in SEATS:
-        worths = [hand_worth(_joined(batch, seventh_street(seats, seat))) for seat in range(seats)]
+        worths = [hand_worth(joined_bits(batch, seventh_street(seats, seat))) for seat in range(seats)]
         counts[f"wins of {seats}"] = winners(worths)
         counts[f"hands of {seats}"] = np.stack(
             [np.bincount(worth >> np.uint32(CATEGORY_SHIFT), minlength=len(CATEGORIES)) for worth in worths]
@@ -96,7 +97,7 @@ def _count_five(batch: Batch) -> Counts:
         "hands": np.stack(
             [
                 np.bincount(
-                    hand_worth(_joined(batch, range(5 * hand, 5 * hand + 5))) >> np.uint32(CATEGORY_SHIFT),
+                    hand_worth(joined_bits(batch, range(5 * hand, 5 * hand + 5))) >> np.uint32(CATEGORY_SHIFT),
                     minlength=len(CATEGORIES),
                 )
                 for hand in range(_FIVE_CARD_HANDS)

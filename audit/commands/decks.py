@@ -1,0 +1,245 @@
+"""What `stats`, `count` and `merge` share: options that name decks, and the counting of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from audit.commands.options import escrow_key_option, escrow_keys, key_option
+from audit.escrow import EscrowKeys
+from audit.keys import VerifierKey
+from audit.stats.batch import Bytes
+from audit.stats.corpus import Corpus, family_names
+from audit.stats.counting import count_source
+from audit.stats.sources import DECK_KINDS, STANDARD52, DeckKind, open_source, read_order
+from audit.stats.sources.logs import log_opener
+from audit.stats.types import BatteryResult, Source
+from audit.stats.workers import cores
+from audit.verify import Options
+
+EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3}
+
+EPILOG = """\b
+Exit codes: 0 no evidence against randomness; 1 evidence; 2 wrong usage; 3 too few decks for any test;
+4 unreadable input (a deck that is no permutation is named)."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class DeckOptions:
+    """What a command line said of decks.
+
+    Attributes:
+        sources: SOURCE as given.
+        order: `rank`, `suit` or a file.
+        deck: name of the deck kind; None to take it from the sources.
+        strata: dimension and label file of each `--strata`.
+        by: dimensions of `--by`.
+        tests: families of `--tests`, None for all.
+        jobs: processes; None for one on each core.
+        key: the log's verifier key.
+        escrow: keys that open sealed hands.
+        allow_test: whether a test double's record is read.
+    """
+
+    sources: tuple[str, ...]
+    order: str
+    deck: str | None
+    strata: tuple[tuple[str, Path], ...]
+    by: tuple[str, ...]
+    tests: tuple[str, ...] | None
+    jobs: int | None
+    key: VerifierKey | None
+    escrow: EscrowKeys
+    allow_test: bool
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """All dimensions of strata, each once."""
+        return tuple(dict.fromkeys([*self.by, *(name for name, _ in self.strata)]))
+
+
+class _Strata(click.ParamType[tuple[str, Path]]):
+    """NAME=FILE."""
+
+    name = "NAME=FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
+        """Splits the name from the file, which must be there."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, file = value.partition("=")
+        if not (name and equals and file):
+            self.fail(f"{value}: expected NAME=FILE, such as day=days.txt", param, ctx)
+        return name, Path(file)
+
+
+class _Names(click.ParamType[tuple[str, ...]]):
+    """Names separated by commas."""
+
+    name = "NAME,…"
+
+    def __init__(self, known: Callable[[], list[str]] | None = None) -> None:
+        self._known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Splits at commas; names that nothing bears are refused."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not names:
+            self.fail("no name given", param, ctx)
+        if self._known is not None:
+            for name in names:
+                if name not in self._known():
+                    self.fail(f"{name!r} is not one of: {', '.join(self._known())}", param, ctx)
+        return names
+
+
+def deck_options(command: Command) -> Command:
+    """Adds the options that tell which decks are counted, and how."""
+    options = [
+        click.argument("sources", metavar="SOURCE...", nargs=-1, required=True),
+        click.option(
+            "--order",
+            default="rank",
+            show_default=True,
+            metavar="rank|suit|FILE",
+            help="The order of the deck before the shuffle; a FILE lists its cards, top first.",
+        ),
+        click.option("--deck", type=click.Choice(sorted(DECK_KINDS)), help="The deck kind. [default: as SOURCE shows]"),
+        click.option(
+            "--strata",
+            type=_Strata(),
+            multiple=True,
+            help="Labels for decks that have none of their own, one a line; tests are made by them as well.",
+        ),
+        click.option(
+            "--by", type=_Names(), default=(), help="Dimensions to test by as well: day, table, seat, dealer, or NAME."
+        ),
+        click.option("--tests", type=_Names(family_names), help="Only these families of tests."),
+        click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes."),
+        key_option,
+        escrow_key_option,
+        click.option("--allow-test", is_flag=True, help="Take decks from a test double's record."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def collected(
+    sources: tuple[str, ...],
+    order: str,
+    deck: str | None,
+    strata: tuple[tuple[str, Path], ...],
+    by: tuple[str, ...],
+    tests: tuple[str, ...] | None,
+    jobs: int | None,
+    key: VerifierKey | None,
+    escrow_key_files: tuple[tuple[str, bytes], ...],
+    allow_test: bool,
+) -> DeckOptions:
+    """The values of `deck_options`."""
+    keys = escrow_keys(escrow_key_files)
+    return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test)
+
+
+def open_decks(options: DeckOptions) -> tuple[Source, Bytes | None]:
+    """The decks and the order that they were in before the shuffle, None for the reference order.
+
+    Raises:
+        InputError: for what cannot be read.
+    """
+    kind = deck_kind(options.sources, options.deck)
+    place = read_order(options.order, kind)
+    in_order = bool(np.array_equal(place, np.arange(kind.size)))
+    verifying = Options(options.key, options.escrow, (), options.allow_test, options.jobs or cores())
+    source = open_source(options.sources, kind=kind, strata=options.strata, open_log=log_opener(verifying))
+    return source, None if in_order else place
+
+
+def deck_kind(sources: tuple[str, ...], name: str | None) -> DeckKind:
+    """The deck kind asked for, or the one of an array's width."""
+    if name is not None:
+        return DECK_KINDS[name]
+    widths = {_array_width(source) for source in sources}
+    return next((kind for kind in DECK_KINDS.values() if kind.size in widths), STANDARD52)
+
+
+def _array_width(source: str) -> int | None:
+    """Columns of a `.npy` array of decks; None for anything else, which is complained of where it is read."""
+    if not source.endswith(".npy"):
+        return None
+    try:
+        array = np.load(source, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None
+
+
+def count_decks(options: DeckOptions) -> Corpus | None:
+    """Counts all decks, with a progress bar on a terminal."""
+    source, order = open_decks(options)
+    with progress_bar(source.total) as progress:
+        return count_source(
+            source,
+            order=order,
+            names=options.tests,
+            dimensions=options.dimensions,
+            processes=options.jobs,
+            progress=progress,
+        )
+
+
+@contextmanager
+def progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar with decks a second on standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda decks: None
+        return
+    rate = TextColumn("{task.completed:,} decks, {task.speed:,.0f} a second", justify="right")
+    columns = (TextColumn("counting"), BarColumn(), TaskProgressColumn(), rate, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("count", total=total)
+        yield lambda decks: bar.advance(task, decks)
+
+
+alpha_option = click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="The chance of a false alarm over everything together.",
+)
+report_option = click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the whole report as one HTML file."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+
+
+def show(result: BatteryResult, output: str, report: Path | None) -> int:
+    """Prints the result, writes the report; the exit code."""
+    if report is not None:
+        from audit.report import html  # plots need matplotlib, which a plain answer does not
+
+        html.write(result, report)
+    if output == "json":
+        from audit.report.statsjson import as_json
+
+        click.echo(as_json(result))
+    else:
+        from audit.report.statstext import print_result
+
+        print_result(result, Console(soft_wrap=False))
+    return EXIT_CODES[result.verdict]

@@ -1,0 +1,41 @@
+"""`audit merge PART…`: judge parts that `audit count` made, as one corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from audit.commands.decks import EPILOG, alpha_option, json_option, report_option, show
+from audit.commands.options import format_option
+from audit.stats.battery import judge
+from audit.stats.parts import merge_parts, write_part
+
+
+@click.command(epilog=EPILOG)
+@click.argument("parts", metavar="PART...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@alpha_option
+@click.option(
+    "-o", "--output", "merged", type=click.Path(dir_okay=False, path_type=Path), help="Write the merged part as well."
+)
+@report_option
+@format_option
+@json_option
+@click.pass_context
+def merge(
+    ctx: click.Context,
+    parts: tuple[Path, ...],
+    alpha: float,
+    merged: Path | None,
+    report: Path | None,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Judge PARTs as one corpus, in the order given.
+
+    The verdict is that of one run of `audit stats` over all their sources, to the last digit.
+    """
+    corpus = merge_parts(list(parts))
+    if merged is not None:
+        write_part(corpus, merged)
+    ctx.exit(show(judge(corpus, alpha), "json" if as_json else output, report))

@@ -167,3 +167,37 @@ class Table:
 def _fill(cards: list[str], spare: Iterator[str], length: int) -> tuple[str, ...]:
     given = cards + ["??"] * (length - len(cards))
     return tuple(next(spare) if card == "??" else card for card in given)
+
+
+class Cards:
+    """Deals a deck from its top and shows as the rules have it, for whoever plays a hand to the end."""
+
+    def __init__(self, deck: Sequence[str], seats: Sequence[int]) -> None:
+        self._deck = iter(deck)
+        self._left = len(deck)
+        self.down: dict[int, list[str]] = {seat: [] for seat in seats}
+
+    def _next(self) -> str:
+        self._left -= 1
+        return next(self._deck)
+
+    def follow(self, state: TableState) -> hand.Step:
+        """Deals and shows until a seat has to act or the hand is over."""
+        events: list[Event] = []
+        while not isinstance(waits_for := state.waits_for, Turn | None):
+            if isinstance(waits_for, Deal):
+                state, more = self._deal(state, waits_for.street)
+            elif waits_for.may_muck and hand.is_beaten(state, waits_for.seat, self.down[waits_for.seat]):
+                state, more = hand.muck(state, waits_for.seat)
+            else:
+                state, more = hand.show(state, waits_for.seat, self.down[waits_for.seat])
+            events += more
+        return state, tuple(events)
+
+    def _deal(self, state: TableState, street: str) -> hand.Step:
+        if street == "seventh" and self._left < len(state.live):
+            return hand.dealt(state, street, {}, self._next())
+        for _ in range({"third": 2, "seventh": 1}.get(street, 0)):
+            for seat in state.live:
+                self.down[seat].append(self._next())
+        return hand.dealt(state, street, {} if street == "seventh" else {seat: self._next() for seat in state.live})

@@ -220,7 +220,7 @@ class _Audit:
         workers = Workers(setting, min(self._options.processes, -(-bundles // BUNDLES)))
         try:
             self._read_stretches(workers, tree, bundles, sizes, leaves)
-            self._hand_in(workers, list(self._lifecycle.finish()))
+            self._hand_in(workers, [*self._unchecked, *self._lifecycle.finish()])
             for checked in workers.rest():
                 self._take(checked)
         finally:

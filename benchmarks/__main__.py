@@ -42,7 +42,7 @@ def _print(rows: list[Row], facts: dict[str, str | int | float]) -> None:
     for row in rows:
         met = {True: "[green]yes", False: "[red]no", None: ""}[row.met]
         table.add_row(row.name, _figure(row.ours), _figure(row.other), row.unit, f"{row.ratio:.3g}", row.goal_text, met)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
     console.print(", ".join(f"{name} {fact}" for name, fact in facts.items()), style="dim", highlight=False)
 

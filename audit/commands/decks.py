@@ -17,7 +17,7 @@ from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.escrow import EscrowKeys
 from audit.keys import VerifierKey
 from audit.stats.batch import Bytes
-from audit.stats.corpus import Corpus, family_names
+from audit.stats.corpus import SEATS, Corpus, family_names
 from audit.stats.counting import count_source
 from audit.stats.sources import DECK_KINDS, STANDARD52, DeckKind, open_source, read_order
 from audit.stats.sources.logs import log_opener
@@ -64,8 +64,10 @@ class DeckOptions:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """All dimensions of strata, each once."""
-        return tuple(dict.fromkeys([*self.by, *(name for name, _ in self.strata)]))
+        """All dimensions of strata, each once; seats of a log go by their number, wherever in dealing order."""
+        given = [name for name, _ in self.strata]
+        by = [SEATS if name == "seat" and name not in given else name for name in self.by]
+        return tuple(dict.fromkeys([*by, *given]))
 
 
 class _Strata(click.ParamType[tuple[str, Path]]):

@@ -32,17 +32,21 @@ class Batch:
     index in the reference order; `perm[p]` is the place that this card had before the shuffle.
     """
 
-    def __init__(self, decks: Bytes, order: Bytes | None = None, before: Bytes | None = None) -> None:
+    def __init__(
+        self, decks: Bytes, order: Bytes | None = None, before: Bytes | None = None, seats: Bytes | None = None
+    ) -> None:
         """Takes decks as rows.
 
         Args:
             decks: (N, n), card indexes in the reference order.
             order: (n,), the place of each card before the shuffle; None where that is the reference order.
             before: (at most LAGS, n), the decks that were dealt right before these, for the tests between decks.
+            seats: (N, seats), the seat numbers of each hand in dealing order, where these are known and counted.
         """
         self.size, self.n = decks.shape
         self.order = order
         self.before = decks[:0] if before is None else before[-LAGS:]
+        self.seats = np.empty((self.size, 0), np.uint8) if seats is None else seats
         self.cards: Bytes = np.ascontiguousarray(decks.T)
         self._pairs: dict[int, NDArray[np.int64]] = {}
 
@@ -52,7 +56,7 @@ class Batch:
         batch = cls.__new__(cls)
         batch.n, batch.size = permutations.shape
         batch.order, batch.cards = None, permutations
-        batch.before = np.empty((0, batch.n), np.uint8)
+        batch.before, batch.seats = np.empty((0, batch.n), np.uint8), np.empty((batch.size, 0), np.uint8)
         batch._pairs = {}
         return batch
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from audit.stats.batch import Bytes
 from audit.stats.duplicates import NAME as DUPLICATES
 from audit.stats.duplicates import KeyStore
 from audit.stats.families import FAMILIES, Family
+from audit.stats.families.seated import SEATED
 from audit.stats.tally import Tally
 
-SEAT = "seat"
-"""The dimension whose labels are lists of seat numbers: its strata are the seats, wherever in dealing order."""
-
-SEAT_FAMILIES = ("showdowns", "third street", "paired hole cards")
-"""What is counted for seats."""
+SEATS = "seats"
+"""The dimension of seat numbers: its labels are lists of them, `3,5,1`, and its strata numbers of seats."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class Plan:
 
     def stratum_families(self, dimension: str) -> tuple[Family, ...]:
         """Families for each stratum of a dimension."""
-        if dimension == SEAT:
-            return tuple(family for family in self.families if family.name in SEAT_FAMILIES)
+        if dimension == SEATS:
+            return (SEATED,) if SEATED.is_for(self.n) else ()
         return tuple(family for family in self.families if family.strata)
 
 
@@ -104,9 +103,12 @@ def family_names() -> list[str]:
     return [*(family.name for family in FAMILIES), DUPLICATES]
 
 
-def grouped(labels: Sequence[str]) -> Mapping[str, Iterable[int]]:
+Label = TypeVar("Label", str, int)
+
+
+def grouped(labels: Sequence[Label]) -> dict[Label, list[int]]:
     """The rows that bear each label."""
-    rows: dict[str, list[int]] = {}
+    rows: dict[Label, list[int]] = {}
     for row, label in enumerate(labels):
         rows.setdefault(label, []).append(row)
     return rows

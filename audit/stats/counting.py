@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from audit.stats.batch import Bytes
-from audit.stats.corpus import Corpus, Plan, grouped
+from audit.stats.corpus import SEATS, Corpus, Plan, grouped
+from audit.stats.deal import SEATS as TABLES
 from audit.stats.tally import Packer
 from audit.stats.types import Chunk, Source
 from audit.stats.workers import WHOLE, Job, Workers
@@ -16,8 +18,7 @@ from audit.stats.workers import WHOLE, Job, Workers
 UNLABELLED = "(none)"
 """The stratum of decks whose source has no label for a dimension."""
 
-SEATS_LABEL = "seats"
-"""Where sources put a hand's seat numbers, in dealing order."""
+_NUMBERS = 256
 
 
 def count_source(
@@ -80,14 +81,25 @@ class _Counter:
         """Takes the next decks of the source."""
         self._pack(WHOLE, chunk.decks)
         for dimension in self._corpus.plan.dimensions:
-            labels = labels_of(chunk, dimension)
+            labels = chunk.labels.get(dimension) or [UNLABELLED] * len(chunk.decks)
+            if dimension == SEATS:
+                self._pack_seats(labels, chunk.decks)
+                continue
             for label, rows in grouped(labels).items():
-                self._pack((dimension, label), chunk.decks[list(rows)])
+                self._pack((dimension, label), chunk.decks[rows])
+
+    def _pack_seats(self, labels: list[str], decks: Bytes) -> None:
+        """By number of seats, each deck with its seat numbers in further columns; decks without seats are passed."""
+        numbers = [seat_numbers(label) for label in labels]
+        for count, rows in grouped([len(each) for each in numbers]).items():
+            if count:
+                seats = np.array([numbers[row] for row in rows], np.uint8)
+                self._pack((SEATS, f"{count} seats"), np.concatenate([decks[rows], seats], axis=1))
 
     def _pack(self, stratum: tuple[str, str], decks: Bytes) -> None:
         tally = self._corpus.whole if stratum == WHOLE else self._corpus.stratum(*stratum)
-        tally.passed(decks)
-        packer = self._packers.setdefault(stratum, Packer(self._corpus.plan.n))
+        tally.passed(decks[:, : self._corpus.plan.n])
+        packer = self._packers.setdefault(stratum, Packer(decks.shape[1]))
         for before, piece in packer.add(decks):
             self._workers.submit(Job(stratum, before, piece))
 
@@ -109,8 +121,10 @@ class _Counter:
         self._workers.stop()
 
 
-def labels_of(chunk: Chunk, dimension: str) -> list[str]:
-    """A label for each deck of a chunk; for the dimension `seat` the lists of seats where the source has them."""
-    if dimension == "seat" and SEATS_LABEL in chunk.labels:
-        return chunk.labels[SEATS_LABEL]
-    return chunk.labels.get(dimension) or [UNLABELLED] * len(chunk.decks)
+@lru_cache(maxsize=1 << 16)
+def seat_numbers(label: str) -> tuple[int, ...]:
+    """The seat numbers of a label such as `3,5,1`, in dealing order; empty where it is no such list of 2 to 8."""
+    parts = label.split(",")
+    numbers = tuple(int(part) for part in parts if part.isascii() and part.isdigit() and len(part) <= 3)
+    proper = len(set(numbers)) == len(parts) in TABLES and max(numbers, default=0) < _NUMBERS
+    return numbers if proper else ()

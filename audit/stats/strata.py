@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.stats.corpus import SEAT, Corpus
-from audit.stats.deal import SEATS
-from audit.stats.families import FAMILIES
+from audit.stats.corpus import SEATS, Corpus
 from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes, position_pearson
 from audit.stats.families.family import FEWEST, Outcome
-from audit.stats.families.showdowns import WINS_WEIGHT
-from audit.stats.families.third_street import HOLDS_RANK, PAIR
-from audit.stats.names import rank_name
-from audit.stats.pvalue import pearson_tails, smallest_of, two_sided, worst_cell
+from audit.stats.pvalue import pearson_tails, two_sided
 from audit.stats.tally import Tally
 
 BETWEEN = "between"
@@ -47,9 +41,7 @@ class StratumTest:
 def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
     """All tests of a dimension; none where all decks have one label, as then it says nothing new."""
     tallies = corpus.strata[dimension]
-    if dimension == SEAT and all(seat_numbers(label) for label in tallies):
-        return _seat_tests(tallies)
-    if len(tallies) < 2:
+    if dimension != SEATS and len(tallies) < 2:
         return []
     tests = []
     for label in sorted(tallies):
@@ -62,7 +54,7 @@ def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
             tests += [
                 StratumTest(label, family.name, family.sees, each, family.needs, tally.decks) for each in outcomes
             ]
-    return tests + _homogeneity(tallies)
+    return tests if dimension == SEATS else tests + _homogeneity(tallies)
 
 
 def _homogeneity(tallies: Mapping[str, Tally]) -> list[StratumTest]:
@@ -89,69 +81,3 @@ def _homogeneity(tallies: Mapping[str, Tally]) -> list[StratumTest]:
         outcome = Outcome(f"{what} x position between strata", statistic, p, 1, detail, decks)
         tests.append(StratumTest(BETWEEN, family, sees, outcome, FEWEST, decks))
     return tests
-
-
-def seat_numbers(label: str) -> list[int]:
-    """The seat numbers of a label such as `3,5,1`, in dealing order; empty where it is no such list."""
-    parts = label.split(",")
-    numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
-    return numbers if len(numbers) == len(parts) and len(numbers) in SEATS else []
-
-
-@dataclass
-class _SeatCounts:
-    """What one seat, among a number of seats, was dealt wherever it sat in dealing order."""
-
-    decks: int
-    wins: int
-    decided: int
-    ranks: NDArray[np.int64]
-    paired: int
-
-
-def _seat_tests(tallies: Mapping[str, Tally]) -> list[StratumTest]:
-    """Tests by seat number: a rig for a seat moves with it when the deal starts elsewhere."""
-    found: dict[tuple[int, int], _SeatCounts] = {}
-    for label, tally in tallies.items():
-        numbers = seat_numbers(label)
-        seats = len(numbers)
-        for place, number in enumerate(numbers):
-            counts = found.setdefault((number, seats), _SeatCounts(0, 0, 0, np.zeros(13, np.int64), 0))
-            counts.decks += tally.decks
-            if showdowns := tally.counts.get("showdowns"):
-                counts.wins += int(showdowns[f"wins of {seats}"][place])
-                counts.decided += int(showdowns[f"wins of {seats}"].sum())
-            if third := tally.counts.get("third street"):
-                counts.ranks += third[f"ranks of {seats}"][place]
-            if holes := tally.counts.get("paired hole cards"):
-                counts.paired += int(holes[f"paired of {seats}"][place])
-    sees = {family.name: family.sees for family in FAMILIES}
-    tests = []
-    for (number, seats), counts in sorted(found.items()):
-        stratum = f"{number} of {seats}"
-        if counts.decks < FEWEST:
-            name = "showdowns"
-            tests.append(StratumTest(stratum, name, sees[name], None, FEWEST, counts.decks))
-            continue
-        for name, outcome in _seat_outcomes(counts, seats):
-            tests.append(StratumTest(stratum, name, sees[name], outcome, FEWEST, counts.decks))
-    return tests
-
-
-def _seat_outcomes(counts: _SeatCounts, seats: int) -> list[tuple[str, Outcome]]:
-    outcomes = []
-    if counts.decided:
-        p, _ = worst_cell(np.array([counts.wins]), counts.decided, 1 / seats)
-        detail = f"the best hand in {counts.wins} of {counts.decided}, expected {counts.decided / seats:.1f}"
-        outcomes.append(
-            ("showdowns", Outcome("wins as often as others", counts.wins, p, 1, detail, weight=WINS_WEIGHT))
-        )
-    if counts.ranks.any():
-        p, rank = worst_cell(counts.ranks, counts.decks, HOLDS_RANK)
-        found = int(counts.ranks[rank])
-        detail = f"holds {rank_name(rank, 52)} on third street {found} times, expected {counts.decks * HOLDS_RANK:.1f}"
-        outcomes.append(("third street", Outcome("ranks held", found, smallest_of(p, 13), 13, detail)))
-        p, _ = worst_cell(np.array([counts.paired]), counts.decks, PAIR)
-        detail = f"paired hole cards {counts.paired} times, expected {counts.decks * PAIR:.1f}"
-        outcomes.append(("paired hole cards", Outcome("paired hole cards", counts.paired, p, 1, detail)))
-    return outcomes

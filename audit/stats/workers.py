@@ -31,7 +31,7 @@ class Job:
     Attributes:
         stratum: dimension and label, or `WHOLE`.
         before: the decks right before it in its stratum, as rows.
-        decks: its decks, as rows.
+        decks: its decks, as rows; after the n cards come the seat numbers, where these are counted.
     """
 
     stratum: tuple[str, str]
@@ -48,7 +48,8 @@ class Bench:
 
     def count(self, job: Job) -> Keys | None:
         """Counts one batch; the keys of its decks where they are wanted."""
-        batch = Batch(job.decks, self._plan.order, job.before)
+        n = self._plan.n
+        batch = Batch(job.decks[:, :n], self._plan.order, job.before[:, :n], job.decks[:, n:])
         tally = self.tallies.setdefault(job.stratum, Tally(self._plan.n))
         if job.stratum == WHOLE:
             tally.add(self._plan.families, batch)

@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection
 from dealer.core.hand import Status
 from dealer.errors import CutcardError, Refused
 from dealer.log.checkpoint import read_checkpoint
-from dealer.log.tiles import publish
+from dealer.log.tiles import publish, published_checkpoint
 from dealer.service import hands
 from dealer.service.datadir import DataDir
 from dealer.service.dealer_service import DealerServicer
@@ -99,7 +99,7 @@ class Dealer:
         self._tasks: list[asyncio.Task[None]] = []
         self._health = health.aio.HealthServicer()
         self._metrics = Metrics()
-        self._published = 0
+        self._published: int | None = None
         self.port = 0
 
     async def start(self) -> None:
@@ -233,7 +233,7 @@ class Dealer:
     async def _publish(self) -> None:
         note = self.engine.note
         size = read_checkpoint(note).size
-        if size == self._published and size:
+        if size == self._published:
             return
         previous = self._published
         await self._reader.run(lambda store: _publish(self._data, previous, size, note, store))
@@ -241,7 +241,10 @@ class Dealer:
         self._metrics.published_entries.set(size)
 
 
-def _publish(data: DataDir, previous: int, size: int, note: str, store: Store) -> None:
+def _publish(data: DataDir, previous: int | None, size: int, note: str, store: Store) -> None:
+    if previous is None:  # a start: what the folder's checkpoint covers was in place before it, and is not read again
+        shown = published_checkpoint(data.public)
+        previous = shown.size if shown else 0
     publish(data.public, previous, size, note, store.node, store.entries)
 
 

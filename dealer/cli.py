@@ -116,8 +116,8 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     run_until_stopped(Dealer(data, settings, sources))
 
 
-def run_until_stopped(dealer: Any) -> None:
-    """Runs a dealer until SIGTERM or SIGINT, and says on standard output where it listens."""
+def run_until_stopped(dealer: Any, *more: str) -> None:
+    """Runs a dealer until SIGTERM or SIGINT, and says on standard output where it listens, and what more there is."""
     try:
         import uvloop
     except ImportError:
@@ -130,7 +130,7 @@ def run_until_stopped(dealer: Any) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await dealer.start()
-        click.echo(f"listening on {dealer.address}")
+        click.echo("\n".join([f"listening on {dealer.address}", *more]))
         sys.stdout.flush()
         await stopped.wait()
         await dealer.stop()

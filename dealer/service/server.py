@@ -30,7 +30,6 @@ from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 
 _log = structlog.get_logger()
-_SERVICES = ("dealer.v1.DealerService", "dealer.v1.LogService")
 _PROBE_SECONDS = 1.0
 _HOUSEKEEPING_SECONDS = 60.0
 
@@ -87,9 +86,12 @@ class Dealer:
     """One dealer on one data folder.
 
     Attributes:
+        services: full names of what `handlers` serves, for health and reflection.
         port: the port that it listens on, once started.
         engine: its writer.
     """
+
+    services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService")
 
     def __init__(self, data: DataDir, settings: Settings, sources: Sources) -> None:
         """Takes what it runs on; nothing is opened before `start`."""
@@ -145,7 +147,7 @@ class Dealer:
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if self._settings.reflection:
-            names = (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            names = (*self.services, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         shown = f"[{host}]" if ":" in host else host
         try:
@@ -207,7 +209,7 @@ class Dealer:
         serving = self.engine.health.serving
         self._metrics.serving.set(serving)
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
-        for name in ("", *_SERVICES):
+        for name in ("", *self.services):
             await self._health.set(name, status)
 
     def _watch_offers(self, changed: list[LiveHand]) -> None:

@@ -3,6 +3,7 @@
 import base64
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -49,8 +50,10 @@ def read_like_a_stranger(out: Path) -> int:
 
     def tile(name: str, width: int) -> bytes:
         """The partial file, or where that has gone the prefix of the full one."""
-        partial = out / f"{name}.p" / str(width)
-        return partial.read_bytes() if width < 256 and partial.exists() else (out / name).read_bytes()
+        try:
+            return (out / (f"{name}.p/{width}" if width < 256 else name)).read_bytes()
+        except FileNotFoundError:
+            return (out / name).read_bytes()
 
     leaves: list[bytes] = []
     for number in range((size + 255) // 256):
@@ -163,6 +166,24 @@ def test_partial_files_go_once_the_full_one_is_there(tmp_path: Path) -> None:
     assert not (tmp_path / "tile/0/000.p").exists()
     assert not (tmp_path / "tile/entries/000.p").exists()
     assert read_like_a_stranger(tmp_path) == 300
+
+
+def test_a_reader_meanwhile_always_finds_a_whole_log(tmp_path: Path) -> None:
+    sizes = [*range(1, 600, 9), 600]
+
+    def write() -> None:
+        for previous, size in zip([0, *sizes], sizes, strict=False):
+            bring_up(tmp_path, previous, size, SMALL)
+
+    seen = []
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not writing.done():
+            seen.append(read_like_a_stranger(tmp_path))
+        writing.result()
+    seen.append(read_like_a_stranger(tmp_path))
+    assert seen == sorted(seen)
+    assert seen[-1] == 600
 
 
 class Killed(BaseException):

@@ -20,8 +20,7 @@ from dealer.log.tiles import bundle, bundle_path, publish, published_checkpoint,
 from tests.unit.log.naive import KeptNodes, tree_hash
 
 SIGNER = NoteSigner("log.example/room", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
-KEPT = KeptNodes([b"entry %d" % number for number in range(70_000)])
-SMALL = KeptNodes(KEPT.entries[:600])
+KEPT = KeptNodes([b"entry %d" % number for number in range(600)])
 
 
 def note(size: int, kept: KeptNodes = KEPT, signer: NoteSigner = SIGNER) -> str:
@@ -131,9 +130,10 @@ def test_a_log_of_256_entries_has_one_full_tile_and_one_of_width_1_above_it(tmp_
 
 
 def test_a_log_of_more_than_256_tiles_has_three_levels(tmp_path: Path) -> None:
-    bring_up(tmp_path, 0, 70_000)
+    great = KeptNodes([b"%d" % number for number in range(70_000)])
+    bring_up(tmp_path, 0, 70_000, great)
     shown = files(tmp_path)
-    assert shown["tile/2/000.p/1"] == tree_hash(KEPT.entries[:65_536])
+    assert shown["tile/2/000.p/1"] == tree_hash(great.entries[:65_536])
     assert len(shown["tile/1/000"]) == 256 * 32
     assert len(shown["tile/1/001.p/17"]) == 17 * 32
     assert len(shown["tile/0/273.p/112"]) == 112 * 32
@@ -173,7 +173,7 @@ def test_a_reader_meanwhile_always_finds_a_whole_log(tmp_path: Path) -> None:
 
     def write() -> None:
         for previous, size in zip([0, *sizes], sizes, strict=False):
-            bring_up(tmp_path, previous, size, SMALL)
+            bring_up(tmp_path, previous, size)
 
     seen = []
     with ThreadPoolExecutor(1) as pool:
@@ -213,16 +213,16 @@ def test_a_run_killed_at_any_moment_shows_a_whole_log_and_can_be_repeated(tmp_pa
     step, killed = 0, True
     while killed:
         out = tmp_path / str(step)
-        bring_up(out, 0, 250, SMALL)
+        bring_up(out, 0, 250)
         with pytest.MonkeyPatch.context() as monkeypatch:
             kill_at(monkeypatch, step)
             try:
-                bring_up(out, 250, 520, SMALL)
+                bring_up(out, 250, 520)
                 killed = False
             except Killed:
                 pass
         assert read_like_a_stranger(out) in (250, 520)
-        bring_up(out, 250, 530, SMALL)
+        bring_up(out, 250, 530)
         assert read_like_a_stranger(out) == 530
         assert not (out / ".new").exists()
         step += 1

@@ -140,7 +140,7 @@ def test_a_log_of_more_than_256_tiles_has_three_levels(tmp_path: Path) -> None:
     assert len(shown) == 1 + 2 * 274 + 2 + 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.integers(0, 600), min_size=1, max_size=6), st.data())
 def test_step_by_step_ends_with_the_files_of_one_step(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], data: st.DataObject

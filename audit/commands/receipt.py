@@ -1,0 +1,64 @@
+"""`audit receipt FILE`: check one receipt or acknowledgement, offline."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from audit.commands.options import FileType, LogType, format_option, key_option
+from audit.keys import VerifierKey
+from audit.log import Log
+from audit.receipt import Evidence, check_evidence
+from audit.report.text_report import console
+
+_COLOURS = {"valid": "green", "invalid": "red"}
+_MARKS = {"ok": ("ok    ", "green"), "fail": ("FAIL  ", "bold red")}
+
+
+def _print(evidence: Evidence, verdict: str, out: Console) -> None:
+    colour = _COLOURS.get(verdict, "yellow")
+    out.print(Text.assemble((verdict.upper().replace("-", " "), f"bold {colour}"), f"  {evidence.kind}\n"))
+    for name, value in evidence.facts.items():
+        out.print(Text(f"  {name:<12}{value}"))
+    out.print()
+    for step in evidence.steps:
+        mark = _MARKS.get(step.state, ("-     ", "yellow"))
+        out.print(Text.assemble("  ", mark, f"{step.name:<10}  {step.detail}"))
+
+
+@click.command()
+@click.argument("file", type=FileType())
+@key_option
+@click.option("--entry", type=FileType(), help="The exact bytes of the receipt's entry.")
+@click.option("--log", type=LogType(), help="A log to take the entry from instead.")
+@click.option("--allow-test", is_flag=True, help="Judge a test double's record as any other.")
+@format_option
+@click.pass_context
+def receipt(
+    ctx: click.Context,
+    file: tuple[str, bytes],
+    key: VerifierKey | None,
+    entry: tuple[str, bytes] | None,
+    log: Log | None,
+    allow_test: bool,
+    output: str,
+) -> None:
+    """Check FILE: a receipt (tlog-proof) with its entry, or the acknowledgement of a contributed value.
+
+    Exit codes are those of `audit verify`; a receipt without its entry, or without --key, is incomplete (3).
+    """
+    if entry is not None and log is not None:
+        raise click.UsageError("give --entry or --log, not both")
+    evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
+    verdict, code = evidence.judge(allow_test)
+    if output == "json":
+        steps = [{"name": step.name, "state": step.state, "detail": step.detail} for step in evidence.steps]
+        click.echo(
+            json.dumps({"verdict": verdict, "kind": evidence.kind, "facts": evidence.facts, "steps": steps}, indent=2)
+        )
+    else:
+        _print(evidence, verdict, console())
+    ctx.exit(code)

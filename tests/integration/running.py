@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from google.rpc import error_details_pb2
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc
 from dealer.v1 import types_pb2 as t

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from dealer.v1 import types_pb2 as t
 
+from dealer.v1 import types_pb2 as t
 from tests.integration.running import STREETS, Room, Running, run_tool, running
 
 
@@ -60,7 +60,8 @@ def kill_under_load(dealer: Running, rounds: int, folder: Path) -> None:
     for number in range(rounds):
         room = dealer.room()
         threads = [
-            threading.Thread(target=play, args=(room, f"r{number}-{i}", 100 * number + i, acknowledged)) for i in range(8)
+            threading.Thread(target=play, args=(room, f"r{number}-{i}", 100 * number + i, acknowledged))
+            for i in range(8)
         ]
         for thread in threads:
             thread.start()

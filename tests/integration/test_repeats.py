@@ -6,10 +6,10 @@ from pathlib import Path
 
 import grpc
 import pytest
+
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
 from dealer.v1 import types_pb2 as t
-
 from tests.integration.running import Room, Running, refusal, rid, running
 
 

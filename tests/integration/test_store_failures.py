@@ -1,0 +1,152 @@
+"""Each storage failure, before and after the batch was durable: nothing is lost, doubled or shown too early."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dealer.core.hand import Reveal
+from dealer.errors import Reason, Refused
+from dealer.games.plans import SEVEN_CARD_STUD
+from dealer.log.checkpoint import read_checkpoint
+from dealer.log.merkle import CompactTree, leaf_hash
+from dealer.service import hands
+from dealer.service.datadir import DataDir
+from dealer.service.engine import Command, Engine
+from dealer.service.hands import Opening
+from dealer.service.sources import Sources
+from dealer.service.unit import Limits, Reply, Unit
+from dealer.store.interface import Batch, StoreError
+from dealer.store.sqlite import SqliteStore
+from dealer.store.vault import Vault
+
+BEFORE, AFTER = "failed before", "failed though it persisted"
+
+
+class FlakyStore(SqliteStore):
+    """Fails at the commits that the plan names, for as long as the plan says."""
+
+    plan: list[str | None] = []
+
+    def commit(self, batch: Batch) -> None:
+        step = self.plan.pop(0) if self.plan else None
+        if step == BEFORE:
+            raise StoreError("disk full")
+        super().commit(batch)
+        if step == AFTER:
+            raise StoreError("no answer from the disk")
+
+
+@pytest.fixture
+def engine(tmp_path: Path):
+    data = DataDir.at(tmp_path / "data")
+    data.init("flaky.invalid/dealer")
+    FlakyStore.plan = []
+    engine = Engine(lambda: FlakyStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), Limits())
+    engine.start()
+    yield engine
+    engine.stop()
+
+
+def opening(table: str, request: bytes) -> Command:
+    def run(unit: Unit) -> tuple[bytes, Reply]:
+        live = hands.open_hand(unit, "room", Opening(table, SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
+        return live.state.hand, lambda proofs: live.state.hand + proofs.receipt(live.commit or 0).encode()
+
+    return Command("room", run, request, table.encode())
+
+
+def dealing(hand: bytes, request: bytes) -> Command:
+    def run(unit: Unit) -> tuple[bytes, Reply]:
+        live, cards = hands.deal_street(unit, hand, "third")
+        face = hands.faces_of(live)
+        return hand, lambda proofs: b"".join(face(card.position)[0].encode() for card in cards)
+
+    return Command("room", run, request, hand)
+
+
+def assert_log_is_whole(engine: Engine) -> None:
+    tree = CompactTree()
+    for entry in engine.store.entries(0, engine.store.size()):
+        tree.append(leaf_hash(entry))
+    shown = read_checkpoint(engine.note)
+    assert (shown.size, shown.root) == (tree.size, tree.root())
+    assert engine.tree.size == tree.size
+
+
+@pytest.mark.parametrize("failure", [BEFORE, AFTER])
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_retry_after_a_failure_gives_one_hand(engine: Engine, failure: str, times: int) -> None:
+    told: list[bool] = []
+    engine.on_health = lambda: told.append(engine.health.serving)
+    engine.store.plan[:] = [failure, *[BEFORE] * (times - 1)]
+    command = opening("a", b"1" * 16)
+    answer = None
+    for _ in range(times + 1):
+        try:
+            answer = await engine.submit(command)
+        except Refused as refused:
+            assert refused.reason is Reason.STORAGE
+    assert answer is not None
+    assert await engine.submit(command) == answer
+    assert engine.store.size() == 1
+    assert told[0] is False
+    assert engine.health.serving
+    assert_log_is_whole(engine)
+
+
+@pytest.mark.parametrize("failure", [BEFORE, AFTER])
+async def test_a_street_is_dealt_once_whatever_fails(engine: Engine, failure: str) -> None:
+    hand = (await engine.submit(opening("a", b"1" * 16)))[:16]
+    engine.store.plan[:] = [failure]
+    with pytest.raises(Refused):
+        await engine.submit(dealing(hand, b"2" * 16))
+    cards = await engine.submit(dealing(hand, b"2" * 16))
+    assert len(cards) == 2 * 6
+    assert await engine.submit(dealing(hand, b"2" * 16)) == cards
+    assert len(engine.live[hand].state.dealt) == 6
+    assert_log_is_whole(engine)
+
+
+async def test_a_batch_fails_or_persists_as_one(engine: Engine) -> None:
+    engine.store.plan[:] = [BEFORE]
+    commands = [opening(f"t{i}", bytes([i]) * 16) for i in range(20)]
+    first = await asyncio.gather(*map(engine.submit, commands), return_exceptions=True)
+    assert any(isinstance(answer, Refused) for answer in first)
+    second = await asyncio.gather(*map(engine.submit, commands))
+    assert len({answer[:16] for answer in second}) == 20
+    assert engine.store.size() == 20
+    assert_log_is_whole(engine)
+
+
+async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) -> None:
+    def spoil(unit: Unit) -> tuple[bytes, Reply]:
+        hands.open_hand(unit, "room", Opening("spoilt", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
+        raise Refused(Reason.TABLE_BUSY, "after it had changed something")
+
+    fine: Callable[[int], Command] = lambda i: opening(f"t{i}", bytes([i]) * 16)
+    answers = await asyncio.gather(
+        engine.submit(fine(1)),
+        engine.submit(Command("room", spoil, b"s" * 16)),
+        engine.submit(fine(2)),
+        return_exceptions=True,
+    )
+    assert isinstance(answers[1], Refused)
+    assert engine.store.size() == 2
+    assert engine.store.table("spoilt") is None
+    assert_log_is_whole(engine)
+
+
+async def test_limits_are_held(tmp_path: Path) -> None:
+    data = DataDir.at(tmp_path / "small")
+    data.init("small.invalid/dealer")
+    limits = Limits(hands_in_play=2, pending=3)
+    engine = Engine(lambda: SqliteStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), limits)
+    waiting = [asyncio.ensure_future(engine.submit(opening(f"t{i}", bytes([i]) * 16))) for i in range(4)]
+    await asyncio.sleep(0)
+    engine.start()
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    reasons = [answer.reason for answer in answers if isinstance(answer, Refused)]
+    assert reasons == [Reason.TOO_MANY_HANDS, Reason.TOO_MANY_REQUESTS]
+    engine.stop()

@@ -1,5 +1,6 @@
 """At rest nothing is left from which a closed hand's seed, or an undealt card, could be read."""
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,6 @@ class Recorder:
         self.given: list[bytes] = []
 
     def __call__(self, length: int) -> bytes:
-        import os
-
         self.given.append(os.urandom(length))
         return self.given[-1]
 
@@ -32,9 +31,8 @@ def everything_that_opens(folder: Path) -> bytes:
     keys = [ChaCha20Poly1305(path.read_bytes()) for path in (folder / "at-rest").glob("*.key")]
     found = [path.read_bytes() for path in (folder / "db").iterdir()]
     db = sqlite3.connect(folder / "db" / "cutcard.sqlite3")
-    rows: list[tuple[Any, ...]] = db.execute(
-        "SELECT hand, secrets, hand FROM hands WHERE secrets IS NOT NULL"
-    ).fetchall()
+    sealed = db.execute("SELECT hand, secrets, hand FROM hands WHERE secrets IS NOT NULL")
+    rows: list[tuple[Any, ...]] = sealed.fetchall()
     rows += [
         (request, answer, caller.encode() + request)
         for caller, request, answer in db.execute("SELECT caller, request, answer FROM answers")

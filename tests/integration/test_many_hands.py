@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from dealer.v1 import types_pb2 as t
 
+from dealer.v1 import types_pb2 as t
 from tests.integration.running import STREETS, Room, Running, run_tool, running
 
 

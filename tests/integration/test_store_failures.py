@@ -1,7 +1,6 @@
 """Each storage failure, before and after the batch was durable: nothing is lost, doubled or shown too early."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -125,13 +124,8 @@ async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) ->
         hands.open_hand(unit, "room", Opening("spoilt", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
         raise Refused(Reason.TABLE_BUSY, "after it had changed something")
 
-    fine: Callable[[int], Command] = lambda i: opening(f"t{i}", bytes([i]) * 16)
-    answers = await asyncio.gather(
-        engine.submit(fine(1)),
-        engine.submit(Command("room", spoil, b"s" * 16)),
-        engine.submit(fine(2)),
-        return_exceptions=True,
-    )
+    commands = [opening("t1", b"1" * 16), Command("room", spoil, b"s" * 16), opening("t2", b"2" * 16)]
+    answers = await asyncio.gather(*map(engine.submit, commands), return_exceptions=True)
     assert isinstance(answers[1], Refused)
     assert engine.store.size() == 2
     assert engine.store.table("spoilt") is None

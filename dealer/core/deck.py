@@ -2,24 +2,23 @@
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 
-from dealer.core.cards import DECK_KINDS
+from dealer.core.cards import DECK_KINDS, MAX_DECK
 from dealer.core.seed import Seed, tag
 
 SALT_BYTES = 32
 _SIZES = sorted(len(reference) for reference in DECK_KINDS.values())
-_LIMITS = {n: tuple(65536 - 65536 % bound for bound in range(n, 1, -1)) for n in _SIZES}
-"""For each swap of a deck of n cards the limit from which on a word is refused."""
+_LIMITS = (0, *(65536 - 65536 % bound for bound in range(1, MAX_DECK + 1)))
+"""For each bound the limit from which on a word is refused."""
 _PLACES = tuple(
     {card: p.to_bytes(2, "big") + card.encode("ascii") for reference in DECK_KINDS.values() for card in reference}
     for p in range(_SIZES[-1])
 )
 """For each position and card `u16(position) || card`."""
 _SALT_FORMATS = {n: struct.Struct(f"{SALT_BYTES}s" * n) for n in _SIZES}
-_WORDS = struct.Struct(">64H")
+_WORDS = 64  # one block of SHAKE256 and enough for 52 cards; one hand in 60 meets a refused word, hardly any needs more
 _SHUFFLE, _SALTS, _CARD, _DECK = tag("shuffle"), tag("salts"), tag("card"), tag("deck")
 
 
@@ -42,26 +41,17 @@ def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
 
     Words at or above the largest multiple of the bound are refused, so that every swap is exactly equally likely.
     """
-    cards = list(reference)
-    words = _words(_SHUFFLE + material)
-    bound = len(cards)
-    for limit, word in zip(_LIMITS[bound], words, strict=False):
-        while word >= limit:
-            word = next(words)  # a refused word gives way to the next
-        j = word % bound
-        bound -= 1
-        cards[bound], cards[j] = cards[j], cards[bound]
-    return tuple(cards)
-
-
-def _words(data: bytes) -> Iterator[int]:
-    """Reads SHAKE256 as 16-bit words; one hand in 60 meets a refused word, and hardly any needs more than 64."""
-    return chain(_WORDS.unpack(hashlib.shake_256(data).digest(_WORDS.size)), _later_words(data))
-
-
-def _later_words(data: bytes) -> Iterator[int]:
-    for block in count(2):
-        yield from _WORDS.unpack(hashlib.shake_256(data).digest(block * _WORDS.size)[-_WORDS.size :])
+    data, words = _SHUFFLE + material, _WORDS
+    while True:
+        cards, bound = list(reference), len(reference)
+        for word in struct.unpack(f">{words}H", hashlib.shake_256(data).digest(2 * words)):
+            if word < _LIMITS[bound]:
+                j = word % bound
+                bound -= 1
+                cards[bound], cards[j] = cards[j], cards[bound]
+                if bound == 1:
+                    return tuple(cards)
+        words *= 2  # so many were refused that the deck is shuffled again with the same words and more of them
 
 
 def derive_deck(kind: str, hand: bytes, digest: bytes, seed: Seed) -> Deck:

@@ -1,0 +1,1 @@
+"""The pure core: cards, seeds, decks, entries and the hand state machine."""

@@ -8,7 +8,7 @@ from dealer.core import deck
 from dealer.core.cards import DECK_KINDS
 from dealer.core.seed import tag
 
-MATERIALS = [hashlib.sha512(b"words %d" % number).digest() + bytes(48) for number in range(200)]
+MATERIALS = [hashlib.sha512(b"words %d" % number).digest() + bytes(48) for number in range(1000)]
 
 
 def plainly_shuffled(kind: str, material: bytes) -> tuple[tuple[str, ...], int]:

@@ -87,9 +87,23 @@ def _steps(cards: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((i, i + 1, WORD_RANGE - WORD_RANGE % (i + 1)) for i in range(cards - 1, 0, -1))
 
 
-def shuffle_preimage(source: bytes) -> bytes:
-    """What the shuffle's word stream is the SHAKE256 of (section 4)."""
-    return _SHUFFLE + source
+def word_stream(source: bytes, amount: int) -> bytes:
+    """The first bytes of the shuffle's word stream, two to a word (section 4)."""
+    return hashlib.shake_256(_SHUFFLE + source).digest(amount)
+
+
+def words_used(cards: int, source: bytes) -> list[tuple[int, int, int, bool]]:
+    """Every word that a shuffle takes, for people to follow: the word, `i`, `j`, and whether it was below the limit."""
+    used = []
+    at = 0
+    for i, b, limit in _steps(cards):
+        taken = False
+        while not taken:
+            word = int.from_bytes(word_stream(source, at + 2)[at:], "big")
+            taken = word < limit
+            used.append((word, i, word % b, taken))
+            at += 2
+    return used
 
 
 def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
@@ -102,13 +116,13 @@ def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
     deck = list(reference)
     # One SHAKE256 block is 136 bytes: 68 words, enough for 51 swaps and seventeen refusals. More are drawn on demand.
     amount = 136
-    stream = hashlib.shake_256(_SHUFFLE + source).digest(amount)
+    stream = word_stream(source, amount)
     at = 0
     for i, b, limit in _steps(len(deck)):
         while True:
             if at == amount:
                 amount *= 2
-                stream = hashlib.shake_256(_SHUFFLE + source).digest(amount)
+                stream = word_stream(source, amount)
             word = stream[at] << 8 | stream[at + 1]
             at += 2
             if word < limit:
@@ -116,11 +130,6 @@ def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
         j = word % b
         deck[i], deck[j] = deck[j], deck[i]
     return deck
-
-
-def salts_preimage(source: bytes) -> bytes:
-    """What the salts are the SHAKE256 of (section 5)."""
-    return _SALTS + source
 
 
 def salts(source: bytes, cards: int) -> bytes:

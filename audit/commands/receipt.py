@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from audit.commands.options import FileType, LogType, format_option, key_option
+from audit.errors import InputError
 from audit.keys import VerifierKey
 from audit.log import Log
-from audit.receipt import Evidence, check_evidence
+from audit.receipt import Evidence, Step, check_evidence
 from audit.report.text_report import console
 
 _COLOURS = {"valid": "green", "invalid": "red"}
@@ -52,7 +53,10 @@ def receipt(
     """
     if entry is not None and log is not None:
         raise click.UsageError("give --entry or --log, not both")
-    evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
+    try:
+        evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
+    except InputError as error:
+        evidence = Evidence("no evidence that can be read", steps=[Step("file", "unknown", str(error))])
     verdict, code = evidence.judge(allow_test)
     if output == "json":
         steps = [{"name": step.name, "state": step.state, "detail": step.detail} for step in evidence.steps]

@@ -1,0 +1,121 @@
+"""One hand explained, as text with a command under every hash, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from audit.dealing import replay
+from audit.entries import Close, Deal, Draw, Fold
+from audit.explain import Explanation, Step
+from audit.protocol import DECKS
+
+_HOW_TO = """\
+Every step below gives a hash's input as hex, piece by piece, and then whole in a command to paste into a shell; what
+the command prints must be the number after it. SHA-256 is worked out by sha256sum, SHAKE256 by openssl."""
+
+
+def command(step: Step) -> str:
+    """A shell command that works out a step."""
+    start = f"echo {step.preimage.hex()} | xxd -r -p | "
+    if step.function == "sha256":
+        return f"{start}sha256sum"
+    return f"{start}openssl dgst -shake256 -xoflen {len(step.output)}"
+
+
+def print_explanation(told: Explanation, out: Console) -> None:
+    """Prints the hand, its deal, and every step."""
+    commit = told.case.commit
+    out.print(Text.assemble(("Hand ", "bold"), (told.hand, "bold")))
+    seats = ", ".join(map(str, commit.seats))
+    out.print(f"  {commit.game}, {commit.deck}, table {commit.table}, number {commit.number}, {commit.reveal}")
+    out.print(f"  seats in dealing order: {seats}")
+    for index, kind, raw in told.entries:
+        out.print(f"  entry {index}: {kind}, {len(raw)} bytes")
+    for text in told.notes:
+        out.print(Text(f"  note: {text}"))
+    if told.case.close is not None:
+        out.print("\n[bold]What was dealt[/bold]")
+        _print_deal(told, told.case.close, out)
+    out.print("\n[bold]How to follow[/bold]")
+    out.print(_HOW_TO)
+    for number, step in enumerate(told.steps, 1):
+        _print_step(number, step, out)
+    out.print("\n[bold]Checks of this hand[/bold]")
+    if not told.outcome.findings:
+        out.print(Text(f"  all hold: {', '.join(dict.fromkeys(told.outcome.made))}"))
+    for found in told.outcome.findings:
+        out.print(Text.assemble("  ", (f"FAIL  {found.check}", "bold red"), f"  {found.detail}"))
+
+
+def _print_deal(told: Explanation, close: Close, out: Console) -> None:
+    known = _known_cards(told, close)
+    owners: dict[int, int] = {}
+    for event in close.events:
+        if isinstance(event, Deal | Draw):
+            name = event.street if isinstance(event, Deal) else "draw"
+            shown: dict[int, list[str]] = {}
+            for position, seat, face in zip(*event.cards, strict=True):
+                owners[position] = seat
+                card = known.get(position, "??")
+                shown.setdefault(seat, []).append(card if face == "up" else f"({card})")
+            line = "   ".join(f"{'board' if seat == 0 else seat}: {' '.join(cards)}" for seat, cards in shown.items())
+            out.print(Text(f"  {name:<8} {line}"))
+        elif isinstance(event, Fold):
+            out.print(Text(f"  fold     {event.seat}"))
+        else:
+            cards = "   ".join(f"{owners.get(p, '?')}: {known.get(p, '??')}" for p in event.positions)
+            out.print(Text(f"  show     {cards}"))
+    out.print(Text(f"  {close.outcome}{f' ({close.reason})' if close.reason else ''}; down cards stand in brackets"))
+
+
+def _known_cards(told: Explanation, close: Close) -> dict[int, str]:
+    """Cards by position that may be printed: a deck that the steps already lay open, or what the close opens."""
+    if any(step.title == "Seed commitment" for step in told.steps) and told.outcome.deck is not None:
+        return dict(enumerate(told.outcome.deck))
+    if close.openings is None:
+        return {}
+    return dict(zip(close.openings.positions, close.openings.cards, strict=True))
+
+
+def _print_step(number: int, step: Step, out: Console) -> None:
+    out.print(Text.assemble("\n", (f"{number}. {step.title}", "bold")))
+    width = max(len(part.label) for part in step.parts)
+    for part in step.parts:
+        out.print(Text(f"   {part.label:<{width}}  {part.data.hex()}"))
+    out.print(Text(f"   $ {command(step)}", style="cyan"))
+    out.print(Text(f"   = {step.output.hex()}"))
+    if step.stated is not None:
+        mark = ("as the log says", "green") if step.holds else (f"the log says {step.stated.hex()}", "bold red")
+        out.print(Text.assemble("     ", mark))
+    for line in step.says.splitlines():
+        out.print(Text(f"     {line}"))
+
+
+def render(told: Explanation) -> str:
+    """The explanation as text of JSON."""
+    commit = told.case.commit
+    play = told.outcome.play or replay(commit.game, len(DECKS[commit.deck]), commit.seats, ())
+    value: dict[str, Any] = {
+        "hand": told.hand,
+        "entries": [{"index": index, "kind": kind, "entry": raw.decode("ascii")} for index, kind, raw in told.entries],
+        "seen_positions": list(play.seen),
+        "notes": told.notes,
+        "steps": [
+            {
+                "title": step.title,
+                "function": step.function,
+                "parts": [{"label": part.label, "hex": part.data.hex()} for part in step.parts],
+                "input": step.preimage.hex(),
+                "output": step.output.hex(),
+                "stated": None if step.stated is None else step.stated.hex(),
+                "holds": step.holds,
+            }
+            for step in told.steps
+        ],
+        "findings": [{"check": f.check, "index": f.index, "detail": f.detail} for f in told.outcome.findings],
+    }
+    return json.dumps(value, indent=2)

@@ -1,14 +1,12 @@
 """The command `dealer`: make a data folder, serve, print the key, export the log."""
 
-import asyncio
-import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dealer.config import C, config_option, option
+from dealer.double.command import double
 from dealer.errors import CutcardError
 
 _PATH = click.Path(path_type=Path)
@@ -87,6 +85,7 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 @config_option
 def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, **options: Any) -> None:
     """Serve DealerService, TableService and LogService over gRPC."""
+    from dealer.run import run_until_stopped
     from dealer.service.datadir import DataDir
     from dealer.service.logs import configure
     from dealer.service.server import Dealer, Settings
@@ -114,29 +113,6 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     )
     sources = Sources(escrow=EscrowKey.read(escrow) if escrow else None)
     run_until_stopped(Dealer(data, settings, sources))
-
-
-def run_until_stopped(dealer: Any, *more: str) -> None:
-    """Runs a dealer until SIGTERM or SIGINT, and says on standard output where it listens, and what more there is."""
-    try:
-        import uvloop
-    except ImportError:
-        loop_factory = None
-    else:
-        loop_factory = uvloop.new_event_loop
-
-    async def run() -> None:
-        stopped = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-        await dealer.start()
-        click.echo("\n".join([f"listening on {dealer.address}", *more]))
-        sys.stdout.flush()
-        await stopped.wait()
-        await dealer.stop()
-
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(run())
 
 
 @main.command()
@@ -171,3 +147,14 @@ def escrow_keygen(out: Path) -> None:
 
     private, public = write_escrow_pair(out, *make_escrow_pair())
     click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")
+
+
+main.add_command(double)
+
+
+@main.command()
+def demo() -> None:
+    """Show it all in a temporary folder: serve, deal, audit, and refuse a forged log."""
+    from dealer.demo.run import run
+
+    run()

@@ -1,0 +1,128 @@
+"""TestDoubleService: choosing decks, starting clean, and driving the clock, over gRPC, so in any language."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf.message import Message
+
+from dealer.core.hand import VoidReason
+from dealer.double.decks import StackedDeck, parse_deck
+from dealer.double.seats import stack_seats
+from dealer.errors import Reason, Refused
+from dealer.games.plans import SEVEN_CARD_STUD
+from dealer.service import hands, validate
+from dealer.service.engine import Command
+from dealer.service.errors import abort
+from dealer.service.unit import Reply, Unit
+from dealer.v1 import double_pb2 as pb
+
+if TYPE_CHECKING:
+    from dealer.double.server import Double
+
+_NOTHING = (b"", lambda proofs: b"")
+
+
+class TestDoubleServicer:
+    """Serves TestDoubleService. What it changes goes through the double's writer, between the hands' own commands."""
+
+    __test__ = False  # its name is the service's; pytest is not to collect it
+
+    def __init__(self, double: "Double") -> None:
+        """Takes the double that it drives."""
+        self._double = double
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """Returns the handler to be added to a server."""
+        calls: dict[str, Callable[[bytes], Coroutine[Any, Any, Message]]] = {
+            "StackDeck": self._stack_deck,
+            "StackSeats": self._stack_seats,
+            "Reset": self._reset,
+            "SetClock": self._set_clock,
+            "AdvanceClock": self._advance_clock,
+        }
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            name: grpc.unary_unary_rpc_method_handler(_told(call)) for name, call in calls.items()
+        }
+        return grpc.method_handlers_generic_handler("dealer.v1.TestDoubleService", methods)
+
+    async def _stack_deck(self, data: bytes) -> pb.StackDeckResponse:
+        request = validate.decode(pb.StackDeckRequest, data)
+        table = validate.table_id(request.table)
+        return pb.StackDeckResponse(number=await self._stack(table, StackedDeck(parse_deck(request.deck))))
+
+    async def _stack_seats(self, data: bytes) -> pb.StackSeatsResponse:
+        request = validate.decode(pb.StackSeatsRequest, data)
+        table = validate.table_id(request.table)
+        seats = validate.seats(request.seats, SEVEN_CARD_STUD.min_seats, SEVEN_CARD_STUD.max_seats)
+        deck = stack_seats(seats, _streets(request))
+        return pb.StackSeatsResponse(number=await self._stack(table, StackedDeck(deck, seats)), deck=" ".join(deck))
+
+    async def _stack(self, table: str, deck: StackedDeck) -> int:
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            row = unit.table(table)
+            number = 1 + (row.number if row else 0)
+            self._double.stacked[table, number] = deck
+            return b"", lambda proofs: number.to_bytes(8, "big")
+
+        return int.from_bytes(await self._double.engine.submit(Command("", run)), "big")
+
+    async def _reset(self, data: bytes) -> pb.ResetResponse:
+        validate.decode(pb.ResetRequest, data)
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            self._double.stacked.clear()
+            for hand in list(self._double.engine.live):
+                if unit.hand(hand).state.in_play:
+                    hands.void_hand(unit, hand, VoidReason.OPERATOR)
+            return _NOTHING
+
+        await self._double.engine.submit(Command("", run))
+        self._double.clock.run()
+        return pb.ResetResponse()
+
+    async def _set_clock(self, data: bytes) -> pb.SetClockResponse:
+        request = validate.decode(pb.SetClockRequest, data)
+        return pb.SetClockResponse(unix_milliseconds=self._stop_clock(request.unix_milliseconds))
+
+    async def _advance_clock(self, data: bytes) -> pb.AdvanceClockResponse:
+        request = validate.decode(pb.AdvanceClockRequest, data)
+        return pb.AdvanceClockResponse(unix_milliseconds=self._stop_clock(self._double.clock() + request.milliseconds))
+
+    def _stop_clock(self, milliseconds: int) -> int:
+        try:
+            now = self._double.clock.stop_at(milliseconds)
+        except ValueError as error:
+            raise Refused(Reason.INVALID_REQUEST, str(error)) from None
+        self._double.end_contributions()
+        return now
+
+
+def _streets(request: pb.StackSeatsRequest) -> dict[str, dict[int, str]]:
+    streets: dict[str, dict[int, str]] = {}
+    for street in request.streets:
+        name = validate.street(street.street)
+        if name in streets:
+            raise Refused(Reason.INVALID_STREET, f"{name} street is given twice")
+        streets[name] = {}
+        for each in street.seats:
+            if not each.HasField("seat"):
+                raise Refused(Reason.INVALID_SEATS, f"on {name} street a seat is not set")
+            if each.seat in streets[name]:
+                raise Refused(Reason.INVALID_SEATS, f"on {name} street seat {each.seat} is given twice")
+            streets[name][each.seat] = each.cards
+    return streets
+
+
+def _told(call: Callable[[bytes], Coroutine[Any, Any, Message]]) -> Any:
+    async def told(data: bytes, context: Any) -> bytes:
+        try:
+            answer = (await call(data)).SerializeToString()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            await abort(context, error)
+        return answer
+
+    return told

@@ -1,0 +1,43 @@
+"""Runs a server as a process: until it is told to stop, on the quickest event loop that is there."""
+
+import asyncio
+import signal
+import sys
+from typing import Protocol
+
+import click
+
+
+class Server(Protocol):
+    """What can be run: it listens once it is started."""
+
+    address: str
+
+    async def start(self) -> None:
+        """Opens what it needs, listens and serves."""
+
+    async def stop(self) -> None:
+        """Lets calls under way end, and lets go."""
+
+
+def run_until_stopped(server: Server, *more: str) -> None:
+    """Runs a server until SIGTERM or SIGINT, and says on standard output where it listens, and what more there is."""
+    try:
+        import uvloop
+    except ImportError:
+        loop_factory = None
+    else:
+        loop_factory = uvloop.new_event_loop
+
+    async def run() -> None:
+        stopped = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        await server.start()
+        click.echo("\n".join([f"listening on {server.address}", *more]))
+        sys.stdout.flush()
+        await stopped.wait()
+        await server.stop()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(run())

@@ -10,11 +10,13 @@ from benchmarks.rounds import medians, seconds_per_call
 from benchmarks.row import Row
 from dealer.core.cards import DECK_KINDS
 from dealer.table import hand
+from dealer.table.betting import Action, Turn
 from dealer.table.stakes import Lineup, Stakes
-from dealer.table.state import Deal, TableState, Turn
+from dealer.table.state import Deal, TableState
 
 SEATS = tuple(range(1, 9))
 LINEUP = Lineup(hi_lo=False, stakes=Stakes(25, 50, 100, 200), seats=SEATS, stacks=(10_000,) * 8)
+PASSIVE = (Action.CHECK, Action.CALL, Action.BRING_IN)
 GOAL = 20.0
 ROUNDS = 9
 _ALL_BUT_BETTING = (
@@ -38,9 +40,8 @@ def check_down(deck: Sequence[str]) -> TableState:
     at = 0
     while (waits_for := state.waits_for) is not None:
         if isinstance(waits_for, Turn):
-            # The first option that is no wager: bring-in, check or call.
-            action, amount = next(o for o in waits_for.options if o.action in ("check", "call", "bring-in"))
-            state, _ = hand.act(state, waits_for.seat, action, amount)
+            (option,) = [option for option in waits_for.options if option.action in PASSIVE]
+            state, _ = hand.act(state, waits_for.seat, option)
         elif isinstance(waits_for, Deal):
             if waits_for.street == "third":
                 for seat in SEATS * 2:

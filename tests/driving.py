@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dealer.core.cards import DECK_KINDS
 from dealer.table import hand
-from dealer.table.betting import Action, Option
+from dealer.table.betting import Option, Turn
 from dealer.table.events import Event
 from dealer.table.stakes import Lineup, Stakes
-from dealer.table.state import Deal, Show, TableState, Turn
+from dealer.table.state import Deal, Show, TableState
 
 
 def words(option: Option) -> str:
@@ -104,7 +104,7 @@ class Table:
             fits = [o for o in turn.options if o.action == action and (not amount or o.amount == int(amount[0]))]
             assert turn.seat == int(seat), f"{move}: {self.prompt}"
             assert len(fits) == 1, f"{move}: {self.prompt}"
-            self._take(hand.act(self.state, int(seat), Action(action), fits[0].amount))
+            self._take(hand.act(self.state, int(seat), fits[0]))
             self._go_on()
         return self
 

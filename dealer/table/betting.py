@@ -30,6 +30,13 @@ class Option(NamedTuple):
     amount: int
 
 
+class Turn(NamedTuple):
+    """A seat is asked to act, to do one of `options`."""
+
+    seat: int
+    options: tuple[Option, ...]
+
+
 CHECK = Option(Action.CHECK, 0)
 FOLD = Option(Action.FOLD, 0)
 
@@ -57,7 +64,7 @@ class Round(NamedTuple):
     level: int = 0
     completion: int = 0
     wagers: int = 0
-    acted: frozenset[int] = frozenset()
+    acted: tuple[int, ...] = ()
     last_wager: int | None = None
 
     @property
@@ -115,9 +122,11 @@ def options(round_: Round, seat: int, stack: int, *, others_have_chips: bool) ->
         others_have_chips: whether any other seat still in has chips behind; a wager needs somebody to answer it.
     """
     # Deeper stacks have the same choice as one that covers the greatest wager, and so share one answer.
-    most = min(round_.bets[seat] + stack, round_.level + round_.steps[-1] + round_.highest)
-    may_wager = others_have_chips and round_.wagers < MOST_WAGERS and seat not in round_.acted
-    return _options(round_.highest, round_.level, round_.completion, round_.steps if may_wager else (), most)
+    sizes, bets, highest, level, completion, wagers, acted, _ = round_
+    steps = (completion,) if completion else sizes
+    most = min(bets[seat] + stack, highest + level + steps[-1])
+    may_wager = others_have_chips and wagers < MOST_WAGERS and seat not in acted
+    return _options(highest, level, completion, steps if may_wager else (), most)
 
 
 @lru_cache(maxsize=4096)
@@ -155,16 +164,17 @@ def put_in(round_: Round, seat: int, amount: int) -> Round:
     measured against the small, above it against the big.
     """
     sizes, bets, highest, level, completion, wagers, acted, last_wager = round_
-    bets = {**bets, seat: amount}
+    if amount:
+        bets = {**bets, seat: amount}
     if amount <= highest:
-        return Round(sizes, bets, highest, level, completion, wagers, acted | {seat}, last_wager)
+        return Round(sizes, bets, highest, level, completion, wagers, (*acted, seat), last_wager)
     above = amount - level
     step = next(step for step in round_.steps if above <= step)
     if 2 * above < step:
-        return Round(sizes, bets, amount, level, completion, wagers, acted | {seat}, seat)
+        return Round(sizes, bets, amount, level, completion, wagers, (*acted, seat), seat)
     if step == sizes[-1]:
         sizes = sizes[-1:]  # after the first wager at the big size only the big size is open
-    return Round(sizes, bets, amount, level + step, 0, wagers + 1, frozenset({seat}), seat)
+    return Round(sizes, bets, amount, level + step, 0, wagers + 1, (seat,), seat)
 
 
 def next_to_act(round_: Round, able: Sequence[int]) -> int | None:

@@ -6,6 +6,7 @@ from dealer.table.betting import (
     Action,
     Option,
     Round,
+    Turn,
     bring_in_options,
     later_street,
     next_to_act,
@@ -22,12 +23,11 @@ from dealer.table.events import (
     Event,
     Finished,
     PotsGathered,
-    Prompted,
     Returned,
 )
 from dealer.table.payouts import Award, Half, Winner, award_pots
 from dealer.table.pots import lay_pots, uncalled
-from dealer.table.state import STREETS, Deal, Result, Show, TableState, Turn
+from dealer.table.state import STREETS, Deal, Result, Show, TableState
 
 
 class Course:
@@ -97,7 +97,7 @@ class Course:
             # An all-in seat's pair counts; a folded seat's does not.
             pair = self.street == "fourth" and any(shows_pair(self.up[seat]) for seat in self.live)
             self.round = later_street(seats, wager_sizes(self.street, stakes, open_pair=pair))
-            turn = self._turn(opener, len(able))
+            turn = Turn(opener, options(self.round, opener, self.stacks[opener], others_have_chips=True))
         self._prompt(turn)
 
     def carry_out(self, seat: int, option: Option, cause: Cause) -> None:
@@ -111,11 +111,13 @@ class Course:
         else:
             self._move_chips(seat, option, cause)
         able = [other for other in clockwise if self.stacks[other]]
-        following = next_to_act(self._betting(), able) if len(self.live) > 1 else None
+        round_ = self._betting()
+        following = next_to_act(round_, able) if len(self.live) > 1 else None
         if following is None:
             self._end_round()
         else:
-            self._prompt(self._turn(following, len(able)))
+            may = options(round_, following, self.stacks[following], others_have_chips=len(able) > 1)
+            self._prompt(Turn(following, may))
 
     def act_for_who_left(self, turn: Turn) -> None:
         """Folds a seat whose player has left, its bring-in posted first."""
@@ -139,23 +141,20 @@ class Course:
         assert self.round is not None, "nobody acts outside a betting round"
         return self.round
 
-    def _turn(self, seat: int, able: int) -> Turn:
-        """A seat's turn, where `able` seats have chips behind, itself among them: a wager needs one to answer it."""
-        return Turn(seat, options(self._betting(), seat, self.stacks[seat], others_have_chips=able > 1))
-
     def _prompt(self, turn: Turn) -> None:
         """Asks a seat to act, or acts for it where its player has left."""
         if turn.seat in self.left:
             self.act_for_who_left(turn)
             return
         self.waits_for = turn
-        self.events.append(Prompted(turn.seat, turn.options))
+        self.events.append(turn)
 
     def _move_chips(self, seat: int, option: Option, cause: Cause) -> None:
         """Puts a seat's chips in front of it."""
         round_ = self._betting()
         chips = option.amount - round_.bets[seat]
-        self.stacks = {**self.stacks, seat: self.stacks[seat] - chips}
+        if chips:
+            self.stacks = {**self.stacks, seat: self.stacks[seat] - chips}
         self.round = put_in(round_, seat, option.amount)
         self.events.append(Acted(seat, option, chips, self.stacks[seat], cause))
 

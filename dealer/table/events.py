@@ -6,8 +6,8 @@ A down card is in no event before its seat shows it.
 from enum import StrEnum
 from typing import NamedTuple
 
-from dealer.table.betting import Option
-from dealer.table.payouts import Award
+from dealer.table.betting import Option, Turn
+from dealer.table.payouts import Award, Hand
 from dealer.table.pots import Pot
 from dealer.table.stakes import Lineup
 
@@ -49,13 +49,6 @@ class BringInDue(NamedTuple):
     seat: int
 
 
-class Prompted(NamedTuple):
-    """A seat is asked to act, and what it may do."""
-
-    seat: int
-    options: tuple[Option, ...]
-
-
 class Acted(NamedTuple):
     """A seat acted: `option` as it was offered, `chips` what it moved in now, `stack` what it has left."""
 
@@ -87,11 +80,11 @@ class PotsGathered(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A seat turned its down cards up; `name` is what its seven cards make as a high hand."""
+    """A seat turned its down cards up; `hand` is what it holds with its up cards and the board card."""
 
     seat: int
     cards: tuple[str, ...]
-    name: str
+    hand: Hand
 
 
 class Mucked(NamedTuple):
@@ -118,7 +111,7 @@ Event = (
     | AntePosted
     | StreetDealt
     | BringInDue
-    | Prompted
+    | Turn
     | Acted
     | SeatLeft
     | Returned

@@ -8,15 +8,13 @@ handed in.
 from collections.abc import Mapping, Sequence
 
 from dealer.errors import Reason, Refused
-from dealer.table.betting import FOLD, Action, Option
+from dealer.table.betting import FOLD, Action, Option, Turn
 from dealer.table.course import Course
 from dealer.table.events import AntePosted, Cause, Event, Mucked, SeatLeft, Shown, Started, StreetDealt
-from dealer.table.naming import high_name
 from dealer.table.payouts import Hand, read_hand, wins_a_part
 from dealer.table.pots import lay_pots
-from dealer.table.reading import high_five
 from dealer.table.stakes import Lineup
-from dealer.table.state import STREETS, Deal, Show, TableState, Turn
+from dealer.table.state import STREETS, Deal, Show, TableState
 
 Step = tuple[TableState, tuple[Event, ...]]
 """The state after something happened, and the events that this brought about."""
@@ -75,23 +73,21 @@ def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | No
     return course.step()
 
 
-def act(state: TableState, seat: int, action: Action, amount: int) -> Step:
+def act(state: TableState, seat: int, option: Option) -> Step:
     """Takes what a player does.
 
     Args:
         state: the hand.
         seat: the seat that acts.
-        action: what it does.
-        amount: its total on this street after the action; 0 for check and fold.
+        option: what it does, and its total on this street afterwards; 0 for check and fold.
 
     Raises:
         Refused: not this seat's turn, or not one of its options.
     """
     turn = _turn_of(state, seat)
-    option = Option(action, amount)
     if option not in turn.options:
         may = ", ".join(f"{each.action} {each.amount}" if each.amount else each.action for each in turn.options)
-        raise Refused(Reason.ACTION_NOT_ALLOWED, f"seat {seat} may {may}, not {action} {amount}")
+        raise Refused(Reason.ACTION_NOT_ALLOWED, f"seat {seat} may {may}, not {option.action} {option.amount}")
     course = Course(state)
     course.carry_out(seat, option, Cause.PLAYER)
     return course.step()
@@ -141,7 +137,7 @@ def show(state: TableState, seat: int, cards: Sequence[str]) -> Step:
     hand = _read(state, seat, cards)
     course = Course(state)
     course.shown = {**state.shown, seat: hand}
-    course.events.append(Shown(seat, tuple(cards), high_name(high_five(hand.cards))))
+    course.events.append(Shown(seat, tuple(cards), hand))
     course.go_on_showing()
     return course.step()
 

@@ -1,6 +1,5 @@
 """What a hand is called: "two pair, kings and sevens, ace kicker"."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from dealer.core.cards import RANKS
@@ -16,8 +15,8 @@ _NAMES = dict(
 
 def high_name(five: Sequence[str]) -> str:
     """Names a high hand of exactly five cards."""
-    counts = Counter(RANKS.index(card[0]) for card in five)
-    groups = sorted(((count, rank) for rank, count in counts.items()), reverse=True)
+    held = [RANKS.index(card[0]) for card in five]
+    groups = sorted([(held.count(rank), rank) for rank in set(held)], reverse=True)
     shape = [count for count, _ in groups]
     ranks = [RANKS[rank] for _, rank in groups]
     if len(ranks) == 5:

@@ -71,35 +71,35 @@ def award_pots(pots: Sequence[Pot], shown: Mapping[int, Hand], chip: int) -> tup
     for index, pot in enumerate(pots):
         hands = {seat: shown[seat] for seat in pot.eligible if seat in shown}
         lows = {seat: hand.low for seat, hand in hands.items() if hand.low is not None}
+        highs = {seat: hand.high for seat, hand in hands.items()}
         # An odd chip goes to the high half.
         low_half = pot.amount // 2 // chip * chip if lows else 0
-        highs = {seat: hand.high for seat, hand in hands.items()}
-        won = _winners(pot.amount - low_half, highs, hands, chip, (high_five, high_order, high_name))
-        awards.append(Award(index, Half.HIGH, pot.amount - low_half, won))
+        high_half = pot.amount - low_half
+        fives = {seat: high_five(hands[seat].cards, hands[seat].high) for seat in _best(highs)}
+        awards.append(Award(index, Half.HIGH, high_half, _winners(high_half, fives, high_order, high_name, chip)))
         if lows:
-            won = _winners(low_half, lows, hands, chip, (low_five, low_order, low_name))
-            awards.append(Award(index, Half.LOW, low_half, won))
+            fives = {seat: low_five(hands[seat].cards) for seat in _best(lows)}
+            awards.append(Award(index, Half.LOW, low_half, _winners(low_half, fives, low_order, low_name, chip)))
     return tuple(awards)
 
 
-_Reader = tuple[
-    Callable[[Sequence[str]], tuple[str, ...]],
-    Callable[[Sequence[str]], list[tuple[int, int]]],
-    Callable[[Sequence[str]], str],
-]
-"""How a half is read: the five cards, the order of odd chips, the name."""
+def _best(values: Mapping[int, int]) -> list[int]:
+    """The seats of the greatest value."""
+    best = max(values.values())
+    return [seat for seat, value in values.items() if value == best]
 
 
 def _winners(
-    amount: int, values: Mapping[int, int], hands: Mapping[int, Hand], chip: int, reader: _Reader
+    amount: int,
+    fives: Mapping[int, tuple[str, ...]],
+    order: Callable[[Sequence[str]], list[int]],
+    name: Callable[[Sequence[str]], str],
+    chip: int,
 ) -> tuple[Winner, ...]:
-    """Splits an amount among the seats of the greatest value, in the order in which they get odd chips."""
-    five, order, name = reader
-    best = max(values.values())
-    cards = {seat: five(hands[seat].cards) for seat, value in values.items() if value == best}
-    tied = sorted(cards, key=lambda seat: order(cards[seat]), reverse=True)
+    """Splits an amount among tied seats, in the order in which they get odd chips."""
+    tied = sorted(fives, key=lambda seat: order(fives[seat]), reverse=True)
     shares = split(amount, len(tied), chip)
-    return tuple(Winner(seat, cards[seat], name(cards[seat]), share) for seat, share in zip(tied, shares, strict=True))
+    return tuple(Winner(seat, fives[seat], name(fives[seat]), share) for seat, share in zip(tied, shares, strict=True))
 
 
 def split(amount: int, ways: int, chip: int) -> tuple[int, ...]:

@@ -8,14 +8,14 @@ from itertools import combinations
 
 from phevaluator import evaluate_cards
 
-from dealer.core.cards import RANKS, SUITS
+from dealer.core.cards import DECK_KINDS, RANKS, SUITS
 
-_ID = {rank + suit: 4 * r + s for r, rank in enumerate(RANKS) for s, suit in enumerate(SUITS)}
-"""The evaluator's own number for each card; it reads numbers much faster than text."""
-_HIGH_ORDER = {rank + suit: (r, s) for r, rank in enumerate(RANKS) for s, suit in enumerate(SUITS)}
+_CARD = DECK_KINDS["standard52"]
+_ID = {card: number for number, card in enumerate(_CARD)}
+"""The evaluator's own number for each card: by rank and then suit, as our reference order. Numbers are read faster."""
 _LOW_RANKS = "A" + RANKS[:-1]
-_LOW_ORDER = {rank + suit: (r, s) for r, rank in enumerate(_LOW_RANKS) for s, suit in enumerate(SUITS)}
-_LOW_BIT = {card: 1 << r for card, (r, _) in _LOW_ORDER.items() if r < 8}
+_LOW_ORDER = {rank + suit: 4 * r + s for r, rank in enumerate(_LOW_RANKS) for s, suit in enumerate(SUITS)}
+_LOW_BIT = {card: 1 << order // 4 for card, order in _LOW_ORDER.items() if order // 4 < 8}
 """One bit for each rank that may stand in a low, eight or lower, the ace's the lowest."""
 
 
@@ -24,20 +24,23 @@ def high_value(cards: Sequence[str]) -> int:
     return -int(evaluate_cards(*[_ID[card] for card in cards]))
 
 
-def high_five(cards: Sequence[str]) -> tuple[str, ...]:
+def high_five(cards: Sequence[str], value: int) -> tuple[str, ...]:
     """The five cards of the best high hand, highest first, by rank (ace high) and then suit (spades first).
 
     Where several fives make the same hand, it is the first in this order: `combinations` keeps the order of what it
     is given, so the first that it comes to.
+
+    Args:
+        cards: five to seven cards.
+        value: their `high_value`.
     """
-    value = high_value(cards)
-    ordered = sorted(cards, key=_HIGH_ORDER.__getitem__, reverse=True)
-    return next(five for five in combinations(ordered, 5) if high_value(five) == value)
+    ordered = sorted([_ID[card] for card in cards], reverse=True)
+    return tuple([_CARD[card] for card in next(c for c in combinations(ordered, 5) if evaluate_cards(*c) == -value)])
 
 
-def high_order(five: Sequence[str]) -> list[tuple[int, int]]:
+def high_order(five: Sequence[str]) -> list[int]:
     """Sorts tied high hands: of two, the greater gets the odd chip first (STUD.md, section 6)."""
-    return [_HIGH_ORDER[card] for card in five]
+    return [_ID[card] for card in five]
 
 
 def low_value(cards: Sequence[str]) -> int | None:
@@ -65,6 +68,6 @@ def low_five(cards: Sequence[str]) -> tuple[str, ...]:
     return tuple(reversed(list(best.values())[:5]))
 
 
-def low_order(five: Sequence[str]) -> list[tuple[int, int]]:
+def low_order(five: Sequence[str]) -> list[int]:
     """Sorts tied lows: of two, the greater gets the odd chip first (STUD.md, section 6)."""
     return [_LOW_ORDER[card] for card in five]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dealer.table.betting import Option, Round
+from dealer.table.betting import Round, Turn
 from dealer.table.payouts import Award, Hand
 from dealer.table.pots import Pot
 from dealer.table.stakes import Lineup
@@ -15,13 +15,6 @@ class Deal(NamedTuple):
     """The hand waits for a street to be dealt."""
 
     street: str
-
-
-class Turn(NamedTuple):
-    """The hand waits for a seat to act, one of `options`."""
-
-    seat: int
-    options: tuple[Option, ...]
 
 
 class Show(NamedTuple):

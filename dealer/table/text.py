@@ -18,8 +18,10 @@ from dealer.table.events import (
     Started,
     StreetDealt,
 )
+from dealer.table.naming import high_name
 from dealer.table.payouts import Award, Half
 from dealer.table.phh import Heading
+from dealer.table.reading import high_five
 from dealer.table.stakes import Lineup
 
 
@@ -70,9 +72,10 @@ class _Story:
                 self._pots = len(pots)
                 amounts = [f"{_pot_name(index, len(pots))} {pot.amount}" for index, pot in enumerate(pots)]
                 yield ", ".join(amounts).capitalize()
-            case Shown(seat, cards, name):
+            case Shown(seat, cards, hand):
                 yield from self._showdown()
                 up = [card for card in self._cards[seat].split() if card != "??"]
+                name = high_name(high_five(hand.cards, hand.high))
                 yield f"Seat {seat} shows {' '.join([*cards[:2], *up, *cards[2:]])}: {name}"
             case Mucked(seat):
                 yield f"Seat {seat} mucks"

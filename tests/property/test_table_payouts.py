@@ -9,10 +9,10 @@ import pytest
 
 from dealer.core.cards import DECK_KINDS
 from dealer.table import hand
-from dealer.table.betting import Action
+from dealer.table.betting import Action, Turn
 from dealer.table.events import Acted, AntePosted, Event
 from dealer.table.stakes import Lineup, Stakes
-from dealer.table.state import TableState, Turn
+from dealer.table.state import TableState
 from tests.driving import Cards
 
 RANKS = "23456789TJQKA"
@@ -130,8 +130,7 @@ def random_hand(rng: random.Random) -> tuple[Lineup, TableState, tuple[Event, ..
             state, more = hand.leave(state, rng.choice(seats))
         else:
             options = [o for o in turn.options if o.action is not Action.FOLD or rng.random() < folds]
-            action, amount = rng.choice(options or turn.options)
-            state, more = hand.act(state, turn.seat, action, amount)
+            state, more = hand.act(state, turn.seat, rng.choice(options or list(turn.options)))
         events += more
 
 

@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from dealer.core.cards import DECK_KINDS
 from dealer.errors import Refused
 from dealer.table import hand
-from dealer.table.betting import Action, Option
-from dealer.table.events import Acted, AntePosted, Awarded, Event, Finished, PotsGathered, Prompted, Returned, Started
+from dealer.table.betting import Action, Option, Turn
+from dealer.table.events import Acted, AntePosted, Awarded, Event, Finished, PotsGathered, Returned, Started
 from dealer.table.stakes import Lineup, Stakes
-from dealer.table.state import TableState, Turn
+from dealer.table.state import TableState
 from tests.driving import Cards
 
 STAKES = [(1, 2, 2), (5, 10, 20), (3, 10, 20), (5, 11, 23), (2, 10, 45)]
@@ -101,7 +101,7 @@ class Play(RuleBasedStateMachine):
         assert self.turn
         option = self.turn.options[choice % len(self.turn.options)]
         self.done.append(option)
-        self.take(hand.act(self.state, self.turn.seat, option.action, option.amount))
+        self.take(hand.act(self.state, self.turn.seat, option))
 
     @precondition(lambda self: self.turn)
     @rule()
@@ -124,7 +124,7 @@ class Play(RuleBasedStateMachine):
             return
         before = repr(self.state)
         with pytest.raises(Refused):
-            hand.act(self.state, seat, action, amount)
+            hand.act(self.state, seat, Option(action, amount))
         assert repr(self.state) == before
 
     @invariant()
@@ -132,13 +132,13 @@ class Play(RuleBasedStateMachine):
         if not self.turn:
             return
         seat, options = self.turn
-        assert [event for event in self.events if isinstance(event, Prompted)][-1] == Prompted(seat, options)
+        assert [event for event in self.events if isinstance(event, Turn)][-1] == Turn(seat, options)
         assert seat in self.state.live
         assert self.state.stacks[seat] > 0
         assert len(set(options)) == len(options) > 0
-        for action, amount in options:
-            assert amount <= self.state.round.bets[seat] + self.state.stacks[seat]  # type: ignore[union-attr]
-            after, _ = hand.act(self.state, seat, action, amount)
+        for option in options:
+            assert option.amount <= self.state.round.bets[seat] + self.state.stacks[seat]  # type: ignore[union-attr]
+            after, _ = hand.act(self.state, seat, option)
             assert all(stack >= 0 for stack in after.stacks.values())
             assert after.round is None or after.round.wagers <= 4
 
@@ -152,8 +152,8 @@ class Play(RuleBasedStateMachine):
             turn = state.waits_for
             assert isinstance(turn, Turn)
             match what:
-                case Option(action, amount):
-                    step = hand.act(state, turn.seat, action, amount)
+                case Option():
+                    step = hand.act(state, turn.seat, what)
                 case None:
                     step = hand.time_out(state, turn.seat)
                 case seat:

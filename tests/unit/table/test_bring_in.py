@@ -4,8 +4,8 @@ import pytest
 
 from dealer.errors import Reason, Refused
 from dealer.table import hand
-from dealer.table.betting import Action
-from dealer.table.events import AntePosted, BringInDue, PotsGathered, Prompted
+from dealer.table.betting import Action, Option, Turn
+from dealer.table.events import AntePosted, BringInDue, PotsGathered
 from dealer.table.stakes import Lineup, Stakes
 from tests.driving import Table
 
@@ -65,7 +65,7 @@ def test_with_fewer_than_two_seats_holding_chips_nobody_brings_in(stacks: dict[i
     table = Table({1: "?? ?? 2c", 2: "?? ?? 7h", 3: "?? ?? 5s"}, stacks)
     assert table.prompt == "over"
     assert table.happened(BringInDue) == []
-    assert table.happened(Prompted) == []
+    assert table.happened(Turn) == []
     assert table.state.bring_in is None
     assert table.state.street == "seventh"
 
@@ -74,7 +74,7 @@ def test_folding_or_checking_is_not_open_to_the_bring_in() -> None:
     table = Table(THREE)
     for action in (Action.FOLD, Action.CHECK):
         with pytest.raises(Refused, match="seat 1 may bring-in 50, complete 100") as refusal:
-            hand.act(table.state, 1, action, 0)
+            hand.act(table.state, 1, Option(action, 0))
         assert refusal.value.reason is Reason.ACTION_NOT_ALLOWED
 
 

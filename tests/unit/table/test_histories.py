@@ -7,10 +7,9 @@ from pokerkit.notation import HandHistory
 
 from dealer.core.cards import DECK_KINDS
 from dealer.table import hand
-from dealer.table.betting import Action
+from dealer.table.betting import Action, Turn
 from dealer.table.phh import Heading, write_phh
 from dealer.table.stakes import Lineup, Stakes
-from dealer.table.state import Turn
 from dealer.table.text import write_text
 from tests.driving import Cards, Table
 
@@ -129,8 +128,7 @@ def played_at_random(seed: int, lineup: Lineup) -> tuple[dict[int, int], tuple[o
         if not isinstance(turn := state.waits_for, Turn):
             return dict(state.stacks), events, write_phh(HEADING, events)
         options = [o for o in turn.options if o.action is not Action.FOLD or rng.random() < 0.2] or turn.options
-        action, amount = rng.choice(options)
-        state, more = hand.act(state, turn.seat, action, amount)
+        state, more = hand.act(state, turn.seat, rng.choice(list(options)))
         events += more
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from dealer.errors import Reason, Refused
 from dealer.table import hand
-from dealer.table.betting import Action
-from dealer.table.events import Acted, Cause, Prompted, SeatLeft
+from dealer.table.betting import CHECK, Action, Option, Turn
+from dealer.table.events import Acted, Cause, SeatLeft
 from tests.driving import Table
 
 THREE = {1: "?? ?? 3c Kh Qh Jh", 4: "?? ?? 9d 8c 7c 2s", 6: "?? ?? Ks 2d 4h 5d"}
@@ -32,13 +32,13 @@ def test_an_action_out_of_turn_or_for_another_amount_is_refused(
 ) -> None:
     table = Table(THREE).play("1 bring-in")
     with pytest.raises(Refused) as refusal:
-        hand.act(table.state, seat, action, amount)
+        hand.act(table.state, seat, Option(action, amount))
     assert refusal.value.reason is reason
 
 
 def test_an_action_after_the_end_is_refused() -> None:
     table = Table(THREE).play("1 bring-in, 4 fold, 6 fold")
-    for happens in (lambda: hand.act(table.state, 1, Action.CHECK, 0), lambda: hand.leave(table.state, 1)):
+    for happens in (lambda: hand.act(table.state, 1, CHECK), lambda: hand.leave(table.state, 1)):
         with pytest.raises(Refused, match="the hand is over") as refusal:
             happens()
         assert refusal.value.reason is Reason.HAND_CLOSED
@@ -48,14 +48,14 @@ def test_an_action_while_a_street_is_dealt_is_refused() -> None:
     table = Table(THREE)
     state, _ = hand.start(table.state.lineup)
     with pytest.raises(Refused, match="nobody's turn") as refusal:
-        hand.act(state, 1, Action.BRING_IN, 50)
+        hand.act(state, 1, Option(Action.BRING_IN, 50))
     assert refusal.value.reason is Reason.OUT_OF_TURN
 
 
 def test_a_prompt_names_the_seat_to_act_and_what_it_may_do_and_for_how_much() -> None:
     table = Table(THREE)
-    (prompt,) = table.happened(Prompted)
-    assert isinstance(prompt, Prompted)
+    (prompt,) = table.happened(Turn)
+    assert isinstance(prompt, Turn)
     assert prompt.seat == 1
     assert prompt.options == ((Action.BRING_IN, 50), (Action.COMPLETE, 100))
 

@@ -26,7 +26,7 @@ from dealer.table.reading import high_five, high_value, low_five, low_value
     ],
 )
 def test_high_the_best_five_of_the_seven_cards(cards: str, five: str, name: str) -> None:
-    assert " ".join(high_five(cards.split())) == five
+    assert " ".join(high_five(cards.split(), high_value(cards.split()))) == five
     assert high_name(five.split()) == name
     assert high_value(cards.split()) == high_value(five.split())
 
@@ -60,7 +60,7 @@ def test_hands_rank_as_everywhere() -> None:
     ],
 )
 def test_where_several_fives_make_the_same_hand_the_first_in_order_counts(cards: str, five: str) -> None:
-    assert " ".join(high_five(cards.split())) == five
+    assert " ".join(high_five(cards.split(), high_value(cards.split()))) == five
 
 
 @pytest.mark.parametrize(

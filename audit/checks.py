@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from audit import protocol
 from audit.dealing import Play, may_complete, replay
-from audit.entries import Close, Commit, Offer, Openings, hand_text
+from audit.entries import Close, Commit, Offer, Openings
 from audit.errors import CheckError
 from audit.escrow import EscrowKeys
 from audit.findings import Finding
+from audit.forms import hand_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,13 @@ def check_completion(commit: Commit, close: Close) -> str | None:
     return None
 
 
-def check_entropy(offer: Offer | None, commit: Commit) -> tuple[str | None, str | None]:
+def check_entropy(offer: Offer | None, commit: Commit, digest: bytes) -> tuple[str | None, str | None]:
     """`entropy`: contributions and the silent are the offer's, in its order, and match; the digest is right.
+
+    Args:
+        offer: the hand's offer, None where there is none.
+        commit: its commit.
+        digest: the entropy digest that the commit's contributions give.
 
     Returns:
         What is wrong with an offer that is not there, and what else is wrong.
@@ -91,10 +97,8 @@ def check_entropy(offer: Offer | None, commit: Commit) -> tuple[str | None, str 
         wrong = _against_offer(offer, commit, names)
     elif commit.contributions or commit.withheld or commit.offer is not None:
         absent = f"contributors {_shown((*names, *commit.withheld))}, but no offer that invited them"
-    if wrong is None:
-        digest = protocol.entropy_digest(commit.hand, commit.contributions)
-        if digest != commit.entropy_digest:
-            wrong = f"entropy digest: expected {digest.hex()}, found {commit.entropy_digest.hex()}"
+    if wrong is None and digest != commit.entropy_digest:
+        wrong = f"entropy digest: expected {digest.hex()}, found {commit.entropy_digest.hex()}"
     return absent, wrong
 
 
@@ -155,13 +159,16 @@ def check_seed(commit: Commit, close: Close, keys: EscrowKeys) -> SeedOutcome:
     return SeedOutcome(made=True, seed=seed, committed=committed, wrong=wrong)
 
 
-def check_deck(commit: Commit, close: Close, seed: bytes | None) -> tuple[Sequence[str] | None, str | None]:
+def check_deck(
+    commit: Commit, close: Close, seed: bytes | None, digest: bytes
+) -> tuple[Sequence[str] | None, str | None]:
     """`deck`: the deck that the seed gives (a test record's own instead) is a permutation with the deck commitment.
 
     Args:
         commit: the hand's commit.
         close: its close.
         seed: the seed that matched its commitment, None where there is none.
+        digest: the entropy digest that the commit's contributions give.
 
     Returns:
         The deck as far as it is known, and what is wrong.
@@ -174,7 +181,6 @@ def check_deck(commit: Commit, close: Close, seed: bytes | None) -> tuple[Sequen
             return None, f"the record's own deck is no permutation of {commit.deck}"
     if seed is None:
         return chosen, None
-    digest = protocol.entropy_digest(commit.hand, commit.contributions)
     found = b""
     first: Sequence[str] | None = None
     # A wrong digest belongs to `entropy`: here the deck may have been made with the right one or with the one stated.
@@ -271,8 +277,9 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
 
     if case.offer is not None:
         note("lifecycle", case.commit_index, check_repeat(case.offer, commit))
+    digest = protocol.entropy_digest(commit.hand, commit.contributions)
     outcome.made.append("entropy")
-    absent, wrong = check_entropy(case.offer, commit)
+    absent, wrong = check_entropy(case.offer, commit, digest)
     note("entropy", case.commit_index, absent, missing_offer=True)
     note("entropy", case.commit_index, wrong)
     if commit.escrow is not None:
@@ -289,7 +296,7 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     note("seed", at, seed.wrong)
     outcome.seed = seed.seed
     committed = seed.seed if seed.committed else None
-    outcome.deck, wrong = check_deck(commit, close, committed)
+    outcome.deck, wrong = check_deck(commit, close, committed, digest)
     if committed is not None or wrong is not None:
         outcome.made.append("deck")
         note("deck", at, wrong)

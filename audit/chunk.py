@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from audit.checks import Case, Outcome, check_hand
 from audit.dealt import Dealt, dealt_hand
-from audit.entries import Close, Commit, Entry, Offer, SchemaError, Unknown, hand_text, parse
+from audit.entries import Close, Commit, Entry, Offer, Unknown, parse
 from audit.errors import FormatError
 from audit.escrow import EscrowKeys
 from audit.findings import Finding
+from audit.forms import SchemaError, hand_text
 from audit.lifecycle import CloseTrace, CommitTrace, OfferTrace, Trace, Unchecked
 from audit.log import Log
 from audit.merkle import Peaks, full_root, leaf_hash
@@ -232,7 +233,8 @@ def _check_whole_hands(setting: Setting, held: dict[int, tuple[Entry, bytes]], r
 
 def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:
     outcome = check_hand(case, setting.keys)
-    checked.made.update(outcome.made)
+    for check in outcome.made:
+        checked.made[check] += 1
     checked.findings += outcome.findings
     checked.without_key += outcome.needs_key
     if outcome.seed is not None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from audit.entries import STREETS, STUD_GAMES, Cards, Deal, Draw, Event, Fold, Show
+from audit.entries import STUD_GAMES
+from audit.events import STREETS, Cards, Deal, Draw, Event, Fold, Show, dealt_cards
 
 
 class _Fault(Exception):
@@ -46,7 +47,7 @@ def stud_street(street: str, live: tuple[int, ...], first: int, left: int) -> Ca
         seats, faces = live, ("down",) * len(live)
     else:
         seats, faces = (0,), ("up",)
-    return Cards(tuple(range(first, first + len(seats))), seats, faces)
+    return dealt_cards(tuple(range(first, first + len(seats))), seats, faces)
 
 
 def may_complete(game: str, seats: Sequence[int], events: Sequence[Event]) -> bool:
@@ -96,7 +97,7 @@ class _Table:
             raise _Fault(f"a draw: expected positions from {first} without a gap, found {list(cards.positions)}")
         if cards.positions[-1] >= self.size:
             raise _Fault(f"a draw: position {cards.positions[-1]} in a deck of {self.size}")
-        for position, seat, face in zip(*cards, strict=True):
+        for position, seat, face in cards.rows():
             if seat and seat not in self.live:
                 raise _Fault(f"a draw: position {position} goes to seat {seat}, which is not in")
             if not seat and face != "up":
@@ -129,16 +130,12 @@ class _Table:
 
     def _take(self, cards: Cards) -> None:
         self.owners += cards.seats
-        for position, face in zip(cards.positions, cards.faces, strict=True):
-            if face == "up":
-                self.seen.append(position)
-            else:
-                self.hidden.add(position)
+        self.seen += cards.up
+        self.hidden.update(cards.down)
 
 
 def _difference(expected: Cards, found: Cards) -> str:
-    rows = zip(zip(*expected, strict=True), zip(*found, strict=True), strict=False)
-    for want, have in rows:
+    for want, have in zip(expected.rows(), found.rows(), strict=False):
         if want != have:
             return f"expected {_row(*want)}, found {_row(*have)}"
     return f"expected {len(expected.positions)} cards, found {len(found.positions)}"

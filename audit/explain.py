@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from audit import note, protocol
 from audit.checks import Case, Outcome, check_hand
-from audit.entries import Close, Commit, Offer, SchemaError, Unknown, hand_text, parse
+from audit.entries import Close, Commit, Offer, Unknown, parse
 from audit.errors import FormatError, InputError
 from audit.escrow import EscrowKeys
+from audit.forms import SchemaError, hand_text
 from audit.log import Log
 from audit.merkle import leaf_hash
 from audit.tiles import WIDTH

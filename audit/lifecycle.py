@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from audit.entries import hand_text
 from audit.findings import Finding, Several, Tally
+from audit.forms import hand_text
 
 
 class OfferTrace(NamedTuple):

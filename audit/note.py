@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from audit.entries import ID, UUID
 from audit.errors import CheckError, FormatError
+from audit.forms import ID, UUID
 from audit.keys import KEY_ID_BYTES, VerifierKey, base64_decode, check_signature, is_name
 from audit.protocol import HASH_BYTES
 

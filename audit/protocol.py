@@ -7,8 +7,10 @@ bytes, cards two ASCII characters. The dealer has its own copy of these rules; t
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import add
 
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
@@ -152,12 +154,9 @@ def card_commitments(hand: bytes, deck: Sequence[str], all_salts: bytes) -> byte
     prefix = _CARD + hand
     hashed = hashlib.sha256
     faces = "".join(deck).encode("ascii")
-    return b"".join(
-        [
-            hashed(prefix + at + faces[2 * p : 2 * p + 2] + all_salts[32 * p : 32 * p + 32]).digest()
-            for p, at in enumerate(_POSITIONS[: len(deck)])
-        ]
-    )
+    cards = map(add, _POSITIONS, struct.unpack("2s" * len(deck), faces))
+    each = struct.unpack("32s" * len(deck), all_salts)
+    return b"".join([hashed(prefix + card + salt).digest() for card, salt in zip(cards, each, strict=True)])
 
 
 def deck_preimage(hand: bytes, commitments: bytes) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from audit import note, proof
-from audit.entries import Close, SchemaError, Unknown, hand_text, parse
+from audit.entries import Close, Unknown, parse
 from audit.errors import AuditError, CheckError, FormatError, InputError
 from audit.findings import EXIT_CODES
+from audit.forms import SchemaError, hand_text
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.merkle import check_inclusion, leaf_hash

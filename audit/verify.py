@@ -9,10 +9,10 @@ from audit import note
 from audit.chunk import BUNDLES, SEED_KEY_BYTES, Checked, Read, Setting, Stretch
 from audit.dealt import Dealt
 from audit.duplicates import Duplicates
-from audit.entries import hand_text
 from audit.errors import CheckError, FormatError, InputError
 from audit.escrow import EscrowKeys
 from audit.findings import CHECKS, Finding, Several, Tally
+from audit.forms import hand_text
 from audit.keys import VerifierKey
 from audit.lifecycle import CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
 from audit.log import Log

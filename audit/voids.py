@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from audit import protocol
 from audit.dealing import stud_street
-from audit.entries import STREETS, STUD_GAMES, Commit
+from audit.entries import STUD_GAMES, Commit
+from audit.events import STREETS
 
 _RANKS = {rank: value for value, rank in enumerate(protocol.RANKS, 2)}
 _WHEEL = {14, 2, 3, 4, 5}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from audit.commands.options import LogType, escrow_key_option, escrow_keys, format_option
-from audit.entries import hand_bytes
 from audit.errors import FormatError
 from audit.explain import explain as explain_hand
+from audit.forms import hand_bytes
 from audit.log import Log
 from audit.report import explain_report
 from audit.report.text_report import console

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from audit.dealing import replay
-from audit.entries import Close, Deal, Draw, Fold
+from audit.entries import Close
+from audit.events import Deal, Draw, Fold
 from audit.explain import Explanation, Step
 from audit.protocol import DECKS
 
@@ -58,7 +59,7 @@ def _print_deal(told: Explanation, close: Close, out: Console) -> None:
         if isinstance(event, Deal | Draw):
             name = event.street if isinstance(event, Deal) else "draw"
             shown: dict[int, list[str]] = {}
-            for position, seat, face in zip(*event.cards, strict=True):
+            for position, seat, face in event.cards.rows():
                 owners[position] = seat
                 card = known.get(position, "??")
                 shown.setdefault(seat, []).append(card if face == "up" else f"({card})")

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from audit import protocol
-from audit.entries import STREETS, hand_bytes
+from audit.events import STREETS
+from audit.forms import hand_bytes
 from audit.keys import VerifierKey, base64_encode, derive_key_id
 from audit.merkle import Peaks, full_root, leaf_hash
 from audit.tiles import WIDTH, path

@@ -177,17 +177,29 @@ def put_in(round_: Round, seat: int, amount: int) -> Round:
     return Round(sizes, bets, amount, level + step, 0, wagers + 1, (seat,), seat)
 
 
-def next_to_act(round_: Round, able: Sequence[int]) -> int | None:
-    """Who is asked next, or None where the round is over.
+def next_turn(round_: Round, clockwise: Sequence[int], stacks: Mapping[int, int]) -> Turn | None:
+    """Whose turn is next, or None where the round is over.
 
-    A seat is asked that either has not acted since the last full wager or has not matched the highest. Where no
-    other seat has chips, one with nothing to call is not asked.
+    A seat is asked that has chips and either has not acted since the last full wager or has not matched the highest.
+    Where no other seat has chips, one with nothing to call is not asked.
 
     Args:
         round_: the round.
-        able: the seats still in that have chips behind, clockwise, the last to act at the end.
+        clockwise: the seats still in, clockwise, the last to act at the end.
+        stacks: the chips that each seat has behind.
     """
-    for seat in able:
-        if round_.bets[seat] < round_.highest or (seat not in round_.acted and len(able) > 1):
-            return seat
+    for seat in clockwise:
+        owes = round_.bets[seat] < round_.highest
+        if stacks[seat] and (owes or seat not in round_.acted):
+            others = _others_have_chips(seat, clockwise, stacks)
+            if owes or others:
+                return Turn(seat, options(round_, seat, stacks[seat], others_have_chips=others))
     return None
+
+
+def _others_have_chips(seat: int, live: Sequence[int], stacks: Mapping[int, int]) -> bool:
+    """Whether any other seat still in has chips behind."""
+    for other in live:  # noqa: SIM110 - most often the first has, and `any` costs more than that
+        if stacks[other] and other != seat:
+            return True
+    return False

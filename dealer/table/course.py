@@ -3,13 +3,12 @@
 from dealer.games.showing import highest_showing, lowest_door, shows_pair
 from dealer.table.betting import (
     FOLD,
-    Action,
     Option,
     Round,
     Turn,
     bring_in_options,
     later_street,
-    next_to_act,
+    next_turn,
     options,
     put_in,
     third_street,
@@ -104,20 +103,17 @@ class Course:
         """Does what a seat was found to be allowed, and goes on to whoever is next."""
         at = self.live.index(seat)
         clockwise = self.live[at + 1 :] + self.live[: at + 1]
-        if option.action is Action.FOLD:
+        if option == FOLD:
             self.events.append(Acted(seat, option, 0, self.stacks[seat], cause))
             clockwise = clockwise[:-1]
             self.live = self.live[:at] + self.live[at + 1 :]
         else:
             self._move_chips(seat, option, cause)
-        able = [other for other in clockwise if self.stacks[other]]
-        round_ = self._betting()
-        following = next_to_act(round_, able) if len(self.live) > 1 else None
-        if following is None:
+        turn = next_turn(self._betting(), clockwise, self.stacks) if len(self.live) > 1 else None
+        if turn is None:
             self._end_round()
         else:
-            may = options(round_, following, self.stacks[following], others_have_chips=len(able) > 1)
-            self._prompt(Turn(following, may))
+            self._prompt(turn)
 
     def act_for_who_left(self, turn: Turn) -> None:
         """Folds a seat whose player has left, its bring-in posted first."""

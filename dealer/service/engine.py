@@ -27,12 +27,13 @@ from dealer.log.note import NoteSigner
 from dealer.service.live import LiveHand, load_hand
 from dealer.service.sources import Sources
 from dealer.service.unit import Limits, Proofs, Reply, Unit
-from dealer.store.interface import Batch, HandRow, Store, StoreError
+from dealer.store.interface import Batch, HandRow, Store, StoreError, TableRow
 from dealer.store.vault import Purpose, Vault, VaultError
 
 _log = structlog.get_logger()
 _MAX_BATCH = 512
 _NODE_CACHE = 1 << 16
+_TABLE_CACHE = 1 << 16
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class Engine:
     def _load(self) -> None:
         self.store = self._open_store()
         self._nodes: dict[tuple[int, int], bytes] = {}
+        self._tables: dict[str, TableRow] = {}
         self.tree = CompactTree.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
         self.live = {row.hand: load_hand(row, GAMES, self.vault) for row in self.store.hands_in_play()}
@@ -199,6 +201,8 @@ class Engine:
 
     def _commit(self, batch: list[_Pending]) -> None:
         unit = Unit(self)
+        asked = [(p.command.caller, p.command.request) for p in batch if p.command.request is not None]
+        unit.looked_up = {**dict.fromkeys(asked), **self.store.answers(asked)}
         pendings: dict[tuple[str, bytes], _Pending] = {}
         for pending in batch:
             self._run(pending, unit, pendings)
@@ -278,6 +282,9 @@ class Engine:
 
     def _publish(self, unit: Unit) -> None:
         """Shows what is durable now, and destroys each seed key whose last hand has closed."""
+        if len(self._tables) > _TABLE_CACHE:
+            self._tables.clear()
+        self._tables.update(unit.tables)
         spent = False
         for key, hand in unit.hands.items():
             before = self.live.pop(key, None)
@@ -312,6 +319,13 @@ class Engine:
     async def forget_expired(self) -> None:
         """Drops answers that expired, and destroys each answer key whose last answer did."""
         await self.submit(Command("", self._forget))
+
+    def table(self, table: str) -> TableRow | None:
+        """Returns a table as it is durable."""
+        found = self._tables.get(table)
+        if found is None and (found := self.store.table(table)) is not None:
+            self._tables[table] = found
+        return found
 
     def _node(self, level: int, index: int) -> bytes:
         found = self._nodes.get((level, index))

@@ -42,6 +42,9 @@ class Durable(Protocol):
     tree: CompactTree
     live: dict[bytes, LiveHand]
 
+    def table(self, table: str) -> TableRow | None:
+        """Returns a table."""
+
 
 class Proofs:
     """Receipts under the checkpoint that a batch has just signed."""
@@ -69,6 +72,7 @@ class Unit:
         self.entries: list[bytes] = []
         self.seen: list[bytes] = []
         self.answers: dict[tuple[str, bytes], AnswerRow] = {}
+        self.looked_up: dict[tuple[str, bytes], AnswerRow | None] = below.looked_up if below else {}
         self.closed: list[bytes] = []
         self.after: list[Callable[[], None]] = []
         self._durable, self._below = durable, below
@@ -99,7 +103,7 @@ class Unit:
             if (found := unit.tables.get(table)) is not None:
                 return found
             unit = unit._below
-        return self._durable.store.table(table)
+        return self._durable.table(table)
 
     def entry(self, index: int) -> bytes:
         """Returns a log entry, also one of this batch."""
@@ -148,13 +152,14 @@ class Unit:
 
     def kept(self, caller: str, request: bytes) -> tuple[bytes, bytes] | None:
         """Returns body digest and bytes of what was kept; None where nothing is."""
+        key = (caller, request)
         unit: Unit | None = self
         while unit is not None:
-            if (row := unit.answers.get((caller, request))) is not None:
+            if (row := unit.answers.get(key)) is not None:
                 break
             unit = unit._below
         else:
-            row = self._durable.store.answer(caller, request)
+            row = self._durable.store.answer(caller, request) if key not in self.looked_up else self.looked_up[key]
         if row is None:
             return None
         return row.body, self._durable.vault.open(Purpose.ANSWER, row.answer, caller.encode() + request)

@@ -1,6 +1,6 @@
 """What the service asks of a store: everything durable, in one transaction for each batch."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -113,6 +113,9 @@ class Store(Protocol):
 
     def answer(self, caller: str, request: bytes) -> AnswerRow | None:
         """Returns the answer kept for a request id."""
+
+    def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], AnswerRow]:
+        """Returns the answers kept for some of these callers' request ids, in one look-up."""
 
     def is_seen(self, digest: bytes) -> bool:
         """Tells whether a seed of this digest was drawn before."""

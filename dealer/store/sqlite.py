@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file, written ahead, synchronised at every commit."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -183,15 +183,23 @@ class SqliteStore:
 
     def answer(self, caller: str, request: bytes) -> AnswerRow | None:
         """See `Store.answer`."""
-        row = self._one(
-            "SELECT body, hand, answer_key, answer, expires FROM answers WHERE caller = ? AND request = ?",
-            caller,
-            request,
+        return self.answers([(caller, request)]).get((caller, request))
+
+    def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], AnswerRow]:
+        """See `Store.answers`."""
+        if not asked:
+            return {}
+        query = (
+            f"WITH asked (caller, request) AS (VALUES {', '.join(['(?, ?)'] * len(asked))}) "  # noqa: S608 - places alone
+            "SELECT caller, request, body, hand, answer_key, answer, expires "
+            "FROM asked CROSS JOIN answers USING (caller, request)"  # in this order: a look-up for each, and no scan
         )
-        if row is None:
-            return None
-        body, hand, key, data, expires = row
-        return AnswerRow(caller, request, body, hand, Sealed(key, data), expires)
+        with _told():
+            rows = self._db.execute(query, [value for key in asked for value in key]).fetchall()
+        return {
+            (caller, request): AnswerRow(caller, request, body, hand, Sealed(key, data), expires)
+            for caller, request, body, hand, key, data, expires in rows
+        }
 
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""

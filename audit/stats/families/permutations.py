@@ -136,7 +136,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
 
 PERMUTATIONS = Family(
     "permutation",
-    "Traces of the order before the shuffle: too few riffles, ties in random sort keys, a shuffle of one parity.",
+    "Traces of the order before the shuffle: too few riffles, ties in sort keys, a shuffle of one parity.",
     _count,
     _pvalues,
     ordered=True,

@@ -118,10 +118,10 @@ def _riffles(decks: int, n: int, level: float) -> list[Detectable]:
         return []
     return [
         Detectable(
-            "decks are riffled or cards sorted by keys drawn by lot",
+            "decks are riffled or cards sorted by short keys",
             float(seen),
             "riffles, or bits of key",
-            f"More than {seen} riffles, or sort keys drawn by lot from more than {seen} bits, {decks:,} decks need not show.",
+            f"More than {seen} riffles, or sort keys of more than {seen} bits, {decks:,} decks need not show.",
         )
     ]
 

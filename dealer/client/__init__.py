@@ -1,0 +1,31 @@
+"""A typed client that checks every card and receipt that it is given (PROTOCOL.md, section 10).
+
+`Client` is for asyncio, `SyncClient` for everybody else; both deal hands and raise `CheckError`, with the evidence in a
+file, as soon as anything does not hold. `Contribution` is for a player's own device.
+"""
+
+from dealer.client.calls import Retry
+from dealer.client.client import Client
+from dealer.client.contribution import Contribution
+from dealer.client.errors import CallError, CheckError, ClientError, UsageError
+from dealer.client.hand import Hand
+from dealer.client.receipts import Proven, prove
+from dealer.client.sync import SyncClient, SyncHand
+from dealer.client.values import Card, Opener
+
+__all__ = [
+    "CallError",
+    "Card",
+    "CheckError",
+    "Client",
+    "ClientError",
+    "Contribution",
+    "Hand",
+    "Opener",
+    "Proven",
+    "Retry",
+    "SyncClient",
+    "SyncHand",
+    "UsageError",
+    "prove",
+]

@@ -1,0 +1,366 @@
+"""What a client holds the dealer to: pure functions that raise where something does not hold (section 10)."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+from uuid import UUID
+
+from dealer.client.errors import CheckError
+from dealer.client.receipts import Proven, compare
+from dealer.client.values import Card, game_value, read_card, read_status, reveal_value, street_value
+from dealer.core import entries
+from dealer.core.cards import DECK_KINDS
+from dealer.core.deck import SALT_BYTES, Deck, commit_deck, derive_deck
+from dealer.core.entries import TEST, Escrow
+from dealer.core.hand import Dealt, Face, Game, HandState, Reveal, Status, VoidReason
+from dealer.core.ids import hand_text
+from dealer.core.seed import SEED_BYTES, VALUE_BYTES, Seed, contribution_commitment, entropy_digest, escrow_digest, tag
+from dealer.v1 import types_pb2
+
+HASH_BYTES = 32
+_ESCROW_BYTES = 112
+_UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_CHECKS = {
+    "contributions": "entropy",
+    "contributors": "entropy",
+    "withheld": "entropy",
+    "entropy_digest": "entropy",
+    "deck_commitment": "deck",
+    "deck": "deck",
+    "events": "dealing",
+    "openings": "opening",
+    "card_commitments": "opening",
+    "seed_commitment": "seed",
+    "seed": "seed",
+    "escrow": "reveal",
+    "reveal": "reveal",
+    "schema": "schema",
+}
+"""The check that each member of an entry belongs to, where it is not `lifecycle`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The hand that was asked for; `number` 0 where any later than `after` will do."""
+
+    table: str
+    number: int
+    after: int
+    game: Game
+    deck: str
+    seats: tuple[int, ...]
+    reveal: Reveal
+    invited: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit that holds has bound the dealer to.
+
+    Attributes:
+        index: of the commit entry.
+        card_commitments: n x 32 bytes, position 0 first.
+        digest: the entropy digest, 32 bytes.
+        escrow: key and digest of a sealed hand's escrow.
+    """
+
+    index: int
+    card_commitments: bytes
+    digest: bytes
+    escrow: Escrow | None
+
+
+def require(holds: bool, check: str, detail: str) -> None:
+    """Raises `CheckError` where something does not hold."""
+    if not holds:
+        raise CheckError(check, detail)
+
+
+def check_opened(hand: types_pb2.Hand, asked: Asked) -> HandState:
+    """Checks that a hand is the one that was asked for, and returns its state.
+
+    Raises:
+        CheckError: own table, next number, seats in order, game, deck or policy are not as asked.
+    """
+    require(_UUID7.fullmatch(hand.hand_id) is not None, "schema", f"{hand.hand_id!a} is no hand id")
+    wanted = "a number greater than " + str(asked.after) if not asked.number else f"number {asked.number}"
+    right = hand.number == asked.number if asked.number else hand.number > asked.after
+    require(hand.table == asked.table, "lifecycle", f"table: expected {asked.table}, found {hand.table}")
+    require(right, "lifecycle", f"the hand's number: expected {wanted}, found {hand.number}")
+    require(len(hand.seed_commitment) == HASH_BYTES, "seed", "the seed commitment is not 32 bytes")
+    state = HandState(
+        hand=UUID(hand.hand_id).bytes,
+        table=asked.table,
+        number=hand.number,
+        game=asked.game,
+        deck=asked.deck,
+        seats=asked.seats,
+        reveal=asked.reveal,
+        status=Status.OFFERED if asked.invited else Status.COMMITTED,
+        seed_commitment=hand.seed_commitment,
+        deck_commitment=hand.deck_commitment,
+        invited=asked.invited,
+    )
+    check_hand(hand, state)
+    return state
+
+
+def check_hand(hand: types_pb2.Hand, state: HandState) -> None:
+    """Checks that the dealer's view of a hand is ours, member by member."""
+    for check, name, expected, found in (
+        ("lifecycle", "hand", hand_text(state.hand), hand.hand_id),
+        ("lifecycle", "table", state.table, hand.table),
+        ("lifecycle", "number", state.number, hand.number),
+        ("lifecycle", "game", game_value(state.game), hand.game),
+        ("lifecycle", "deck kind", state.deck, hand.deck),
+        ("lifecycle", "seats", list(state.seats), list(hand.seats)),
+        ("lifecycle", "state", state.status, read_status(hand)),
+        ("reveal", "policy", reveal_value(state.reveal), hand.reveal),
+        ("seed", "seed commitment", state.seed_commitment.hex(), hand.seed_commitment.hex()),
+        ("deck", "deck commitment", state.deck_commitment.hex(), hand.deck_commitment.hex()),
+        ("dealing", "seats still in", list(state.live), list(hand.live_seats)),
+        ("dealing", "street", street_value(state.street), hand.street),
+        ("dealing", "cards left", state.cards_left, hand.cards_left),
+    ):
+        require(expected == found, check, f"{name}: expected {expected}, found {found}")
+
+
+def check_offer(offer: Proven, state: HandState, family: str) -> None:
+    """Checks that an offer binds the dealer to this hand, its seed and everybody's commitment."""
+    escrow = _escrow(offer.content, state)
+    compare("offer", offer.content, entries.decode(entries.offer_entry(state, escrow, 0, family)), _CHECKS)
+
+
+def check_commit(
+    commit: Proven, state: HandState, commitments: bytes, offer: Proven | None, given: Mapping[str, bytes], family: str
+) -> Committed:
+    """Checks that a commit binds the dealer to this hand and to the list of card commitments that it gave.
+
+    Args:
+        commit: the entry, proven.
+        state: the hand, with the deck commitment that the dealer named.
+        commitments: the list, joined.
+        offer: the hand's offer, where contributors were invited.
+        given: values that the dealer has acknowledged: these it must have taken.
+        family: schema family of the log.
+
+    Raises:
+        CheckError: something does not hold.
+    """
+    size = len(DECK_KINDS[state.deck])
+    require(len(commitments) == size * HASH_BYTES, "deck", f"the list of commitments is not {size} hashes long")
+    made = hashlib.sha256(tag("deck") + state.hand + size.to_bytes(2, "big") + commitments).digest()
+    require(made == state.deck_commitment, "deck", "the card commitments do not give the deck commitment")
+    values = _values(commit.content, state)
+    for name, value in given.items():
+        require(values.get(name) == value, "entropy", f"the value of {name} was acknowledged and is not in the deck")
+    digest = entropy_digest(state.hand, [(name, values[name]) for name, _ in state.invited if name in values])
+    escrow = _escrow(commit.content, state)
+    if offer is not None:
+        require(offer.index < commit.index, "lifecycle", "the offer stands behind its commit")
+        require(offer.content.get("escrow") == escrow, "reveal", "the commit's escrow is not that of the offer")
+    expected = entries.commit_entry(
+        state,
+        escrow,
+        0,
+        offer=None if offer is None else offer.index,
+        values=values,
+        entropy_digest=digest,
+        deck_commitment=state.deck_commitment,
+        family=family,
+    )
+    compare("commit", commit.content, entries.decode(expected), _CHECKS)
+    return Committed(commit.index, commitments, digest, escrow)
+
+
+def _values(content: Mapping[str, Any], state: HandState) -> dict[str, bytes]:
+    """The values that a commit says were taken, each against its commitment; their order is compared later."""
+    commitments, values = dict(state.invited), dict[str, bytes]()
+    contributions = content.get("contributions")
+    require(isinstance(contributions, list), "schema", "the commit has no contributions")
+    for each in contributions or ():
+        name, value = (each.get("contributor"), each.get("value")) if isinstance(each, dict) else (None, None)
+        if not isinstance(name, str) or not _is_hex(value, VALUE_BYTES):
+            raise CheckError("schema", "a contribution is malformed")
+        require(name in commitments, "entropy", f"{name} was not invited and is said to have contributed")
+        raw = bytes.fromhex(value)
+        made = contribution_commitment(state.table, state.number, name, raw)
+        require(made == commitments[name], "entropy", f"the value of {name} does not match its commitment")
+        values[name] = raw
+    return values
+
+
+def _escrow(content: Mapping[str, Any], state: HandState) -> Escrow | None:
+    escrow = content.get("escrow")
+    if state.reveal is Reveal.PUBLIC:
+        require(escrow is None, "reveal", "a public hand has an escrow")
+        return None
+    if (
+        not isinstance(escrow, dict)
+        or escrow.keys() != {"key", "digest"}
+        or not _is_hex(escrow["key"], 8)
+        or not _is_hex(escrow["digest"], HASH_BYTES)
+    ):
+        raise CheckError("reveal", "a sealed hand has no escrow, or a malformed one")
+    return escrow
+
+
+def check_cards(
+    messages: Sequence[types_pb2.Card],
+    dealt: Sequence[Dealt],
+    state: HandState,
+    commitments: bytes,
+    known: Mapping[int, Card],
+) -> tuple[Card, ...]:
+    """Checks cards against what has to be dealt, and each against its commitment.
+
+    Args:
+        messages: the cards as they came.
+        dealt: positions, seats and faces that the rules give, in order; of cards that are shown, face up.
+        state: the hand.
+        commitments: the list, joined.
+        known: cards seen before, by position.
+
+    Raises:
+        CheckError: `dealing` for a wrong position, seat or face, or cards too few or too many; `opening` for a card
+            that is not in the deck kind, came before, or does not match its commitment.
+    """
+    require(len(messages) == len(dealt), "dealing", f"{len(dealt)} cards were to come, and {len(messages)} came")
+    cards: list[Card] = []
+    names = {card.name: card.position for card in known.values() if card.name}
+    for message, due in zip(messages, dealt, strict=True):
+        card = read_card(message)
+        found = card and (card.position, card.seat, str(card.face))
+        expected = (due.position, due.seat, str(due.face))
+        if card is None or found != expected:
+            raise CheckError("dealing", f"expected position, seat and face {expected}, found {found}")
+        if card.face is Face.UP or card.name or card.salt:
+            check_card(card, state, commitments)
+            require(
+                names.setdefault(card.name, card.position) == card.position,
+                "opening",
+                f"{card.name} lies at position {names[card.name]} and at position {card.position}",
+            )
+        cards.append(card)
+    return tuple(cards)
+
+
+def check_card(card: Card, state: HandState, commitments: bytes) -> None:
+    """Checks one card against its commitment."""
+    where = f"at position {card.position}"
+    require(card.name in DECK_KINDS[state.deck], "opening", f"{card.name!a} {where} is no card of {state.deck}")
+    require(len(card.salt) == SALT_BYTES, "opening", f"the salt {where} is not {SALT_BYTES} bytes")
+    message = tag("card") + state.hand + card.position.to_bytes(2, "big") + card.name.encode("ascii") + card.salt
+    expected = commitments[HASH_BYTES * card.position : HASH_BYTES * (card.position + 1)]
+    made = hashlib.sha256(message).digest()
+    require(
+        made == expected,
+        "opening",
+        f"{card.name} {where} does not match its commitment: expected {expected.hex()}, found {made.hex()}",
+    )
+
+
+def check_close(
+    close: Proven,
+    state: HandState,
+    reason: VoidReason | None,
+    committed: Committed,
+    known: Mapping[int, Card],
+    family: str,
+) -> tuple[str, ...] | None:
+    """Checks a hand's end: what is revealed is what its policy asks, and everything that was seen is true.
+
+    Args:
+        close: the entry, proven.
+        state: the hand, closed or void, with everything that happened.
+        reason: why it is void; None where it was completed.
+        committed: what the commit bound the dealer to.
+        known: the cards that were seen, by position.
+        family: schema family of the log.
+
+    Returns:
+        The whole deck of a public hand; None for a sealed one.
+
+    Raises:
+        CheckError: something does not hold.
+    """
+    content = close.content
+    require(close.index > committed.index, "lifecycle", "the close stands before its commit")
+    if state.reveal is Reveal.PUBLIC:
+        seed = content.get("seed")
+        require(_is_hex(seed, SEED_BYTES), "reveal", "the close of a public hand gives no seed")
+        drawn = Seed(bytes.fromhex(str(seed)))
+        require(drawn.commitment(state.hand) == state.seed_commitment, "seed", "the seed does not match its commitment")
+        deck, ciphertext = _derived(content, state, committed, drawn, family), b""
+        for card in known.values():
+            agrees = not card.name or (card.name, card.salt) == (deck.cards[card.position], deck.salt(card.position))
+            require(agrees, "opening", f"{card.name} at position {card.position} is not the derived deck's card")
+    else:
+        drawn, deck = Seed(bytes(SEED_BYTES)), _seen_deck(content, state, committed, known, family)
+        ciphertext = _ciphertext(content)
+        digest = escrow_digest(state.hand, ciphertext).hex()
+        require(committed.escrow is not None and digest == committed.escrow["digest"], "seed", "the escrow is another")
+    expected = entries.close_entry(
+        state,
+        0,
+        commit=committed.index,
+        reason=reason,
+        deck=deck,
+        seed=drawn,
+        escrow_ciphertext=ciphertext,
+        history=None,
+        family=family,
+    )
+    compare("close", content, entries.decode(expected), _CHECKS)
+    return deck.cards if state.reveal is Reveal.PUBLIC else None
+
+
+def _derived(content: Mapping[str, Any], state: HandState, committed: Committed, seed: Seed, family: str) -> Deck:
+    if family == TEST:
+        deck = commit_deck(_named_deck(content, state), state.hand, state.hand + committed.digest + seed.value)
+    else:
+        deck = derive_deck(state.deck, state.hand, committed.digest, seed)
+    require(
+        deck.card_commitments == committed.card_commitments, "deck", "the seed gives another deck than was committed"
+    )
+    return deck
+
+
+def _named_deck(content: Mapping[str, Any], state: HandState) -> tuple[str, ...]:
+    """The deck that a test record's close names."""
+    cards = tuple(str(content.get("deck")).split(" "))
+    require(sorted(cards) == sorted(DECK_KINDS[state.deck]), "deck", "the deck is no permutation of its kind")
+    return cards
+
+
+def _seen_deck(
+    content: Mapping[str, Any], state: HandState, committed: Committed, known: Mapping[int, Card], family: str
+) -> Deck:
+    """The deck of a sealed hand as far as it was seen: what the close may and has to open."""
+    size = len(DECK_KINDS[state.deck])
+    names = [known[p].name if p in known else "" for p in range(size)]
+    salts = [known[p].salt if p in known and known[p].salt else bytes(SALT_BYTES) for p in range(size)]
+    if family == TEST:
+        named = _named_deck(content, state)
+        for position, name in enumerate(names):
+            require(name in ("", named[position]), "opening", f"the deck has not {name} at position {position}")
+        names = list(named)
+    return Deck(tuple(names), b"".join(salts), committed.card_commitments, state.deck_commitment)
+
+
+def _ciphertext(content: Mapping[str, Any]) -> bytes:
+    try:
+        text = str(content.get("escrow"))
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        data, text = b"", ""
+    canonical = len(data) == _ESCROW_BYTES and base64.b64encode(data).decode("ascii") == text
+    require(canonical, "reveal", "the close of a sealed hand gives no escrow")
+    return data
+
+
+def _is_hex(text: Any, length: int) -> TypeGuard[str]:
+    return isinstance(text, str) and len(text) == 2 * length and re.fullmatch(r"[0-9a-f]*", text) is not None

@@ -1,0 +1,191 @@
+"""The client of a room's backend: opens hands at a dealer whose log key it has from elsewhere, and believes nothing."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any
+from uuid import UUID, uuid4
+
+import grpc
+
+from dealer.client import evidence
+from dealer.client.calls import Caller, RepeatError, Retry
+from dealer.client.checks import Asked
+from dealer.client.contribution import Contribution
+from dealer.client.errors import CheckError, UsageError
+from dealer.client.folder import Folder
+from dealer.client.hand import Hand, Session
+from dealer.client.log import LogView
+from dealer.client.receipts import family_of
+from dealer.client.values import game_value, parse_reveal, reveal_value
+from dealer.core.hand import Reveal
+from dealer.core.seed import Entropy
+from dealer.games.plans import GAMES
+from dealer.log.checkpoint import Checkpoint
+from dealer.v1 import dealer_pb2 as pb
+from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc
+
+_NOBODY: Mapping[str, bytes] = MappingProxyType({})
+
+
+class Client:
+    """Deals certified hands and checks everything that it is given (PROTOCOL.md, section 10).
+
+    ```python
+    async with Client("127.0.0.1:50051", key) as client:
+        hand = await client.open_hand("table-1", seats=[1, 2, 3])
+        cards = await hand.deal_street("third")
+    ```
+    """
+
+    def __init__(
+        self,
+        address: str,
+        key: str,
+        *,
+        folder: Path | str | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        retry: Retry | None = None,
+        request_ids: Callable[[], UUID] = uuid4,
+        entropy: Entropy = os.urandom,
+    ) -> None:
+        """Takes where the dealer is and whose log it has to be; connects when it is first needed.
+
+        Args:
+            address: HOST:PORT.
+            key: the log's verifier key, `name+id+key`. It has to come from elsewhere than the dealer: who is given the
+                key by a liar can check nothing.
+            folder: where the newest checkpoint, the tables' numbers, receipts and evidence are kept from one run to
+                the next; None: they are forgotten, evidence apart.
+            credentials: for TLS; None: a plain connection, for the loopback.
+            retry: how often an unavailable dealer is asked again.
+            request_ids: makes the ids of requests; a test may drive it.
+            entropy: what contributions are drawn from: the operating system's CSPRNG, but in tests.
+
+        Raises:
+            NoteError: the key does not decode.
+            FolderError: the folder cannot be read, or remembers another key.
+        """
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(address)
+        else:
+            self._channel = grpc.aio.secure_channel(address, credentials)
+        self._folder = Folder(None if folder is None else Path(folder), key)
+        calls = Caller(retry or Retry(), request_ids)
+        self._log = LogView(log_pb2_grpc.LogServiceStub(self._channel), calls, key, self._folder)
+        stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
+        self._session = Session(stub, calls, self._log, self._folder, key)
+        self._entropy = entropy
+        self._drawn: dict[tuple[str, int, str], Contribution] = {}
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Lets go of the connection. Hands in play stay in play."""
+        await self._channel.close()
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The greatest tree of the log that was seen and found to extend all before; None: none yet."""
+        return self._log.seen
+
+    async def refresh(self) -> Checkpoint:
+        """Asks for the log's newest checkpoint, checks that it extends the last one seen, and returns it."""
+        return await self._log.refresh()
+
+    async def open_hand(
+        self,
+        table: str,
+        seats: Sequence[int],
+        *,
+        game: str = "seven-card-stud",
+        deck: str = "standard52",
+        reveal: Reveal | str = Reveal.PUBLIC,
+        number: int | None = None,
+        contribute_as: Sequence[str] = (),
+        invited: Mapping[str, bytes] = _NOBODY,
+        request_id: UUID | None = None,
+    ) -> Hand:
+        """Opens the table's next hand, and checks its commit before it returns.
+
+        Args:
+            table: table id.
+            seats: in dealing order, clockwise from the dealer's left.
+            game: "seven-card-stud", "seven-card-stud-hi-lo" or "free-draw".
+            deck: deck kind, "standard52" or "short36".
+            reveal: "public" or "sealed".
+            number: the hand's number; None: one more than the last that this client knows of; 0: whatever is next.
+            contribute_as: ids under which this client contributes entropy itself: it draws, commits, and sends the
+                values once the offer's receipt holds.
+            invited: others' commitments by their ids. Where there are any, the hand comes back offered: give their
+                values to `Hand.submit` and end with `Hand.lock`.
+            request_id: the request's id, where the caller wants to choose it.
+
+        Raises:
+            UsageError: no such game or policy.
+            CallError: the dealer refused or did not answer. The same call again is then the same request.
+            CheckError: what the dealer answered does not hold.
+        """
+        if game not in GAMES:
+            raise UsageError(f"{game!a} is no game: {', '.join(GAMES)}")
+        known = self._folder.numbers.get(table, 0)
+        if number is None:
+            number = known + 1 if known else await self.next_number(table) if contribute_as or invited else 0
+        if not number and (contribute_as or invited):
+            raise UsageError("contributions are for one number: leave `number` out, or give it")
+        own = [self._contribution(table, number, name) for name in contribute_as]
+        commitments = [(each.contributor, each.commitment) for each in own] + list(invited.items())
+        asked = Asked(table, number, known, GAMES[game], deck, tuple(seats), parse_reveal(reveal), tuple(commitments))
+        answer = await self._open(asked, request_id)
+        hand = Hand(self._session, asked, own)
+        await hand.begin(answer.hand)
+        self._folder.numbers[table] = hand.number
+        self._folder.save()
+        for name in contribute_as:
+            self._drawn.pop((table, number, name), None)
+        return hand
+
+    async def _open(self, asked: Asked, request_id: UUID | None) -> pb.OpenHandResponse:
+        request = pb.OpenHandRequest(
+            table=asked.table,
+            game=game_value(asked.game),
+            deck=asked.deck,
+            seats=asked.seats,
+            reveal=reveal_value(asked.reveal),
+            contributors=[pb.Contributor(id=name, commitment=commitment) for name, commitment in asked.invited],
+            number=asked.number,
+        )
+        try:
+            return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
+        except RepeatError as error:
+            answers = evidence.answers_member(*error.answers)
+            content = evidence.Evidence(self._session.key).content(error.check, error.detail, answers=answers)
+            raise CheckError(error.check, error.detail, evidence.write(content, self._folder.evidence)) from error
+
+    def _contribution(self, table: str, number: int, name: str) -> Contribution:
+        """Draws a value once for each hand, so that a hand that is asked for again is the same request."""
+        key = (table, number, name)
+        if key not in self._drawn:
+            self._drawn[key] = Contribution.draw(table, number, name, self._entropy)
+        return self._drawn[key]
+
+    async def next_number(self, table: str) -> int:
+        """Finds a table's next number by reading the log: for a client that does not know the table yet.
+
+        The dealer refuses a hand of another number, so a wrong answer opens nothing.
+        """
+        last, schemas = 0, {f"{family_of(self._log.verifier)}/{kind}" for kind in ("offer", "commit")}
+        async for entry in self._log.entries():
+            if f'"table":"{table}"'.encode() in entry:
+                content: dict[str, Any] = json.loads(entry)
+                if content.get("schema") in schemas and content.get("table") == table:
+                    last = max(last, int(content["number"]))
+        return last + 1

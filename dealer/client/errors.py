@@ -1,0 +1,45 @@
+"""What can go wrong for a client: a call that the dealer did not answer or refused, and a check that failed."""
+
+from pathlib import Path
+
+import grpc
+
+from dealer.errors import CutcardError
+
+
+class ClientError(CutcardError):
+    """Base of the client's errors."""
+
+
+class UsageError(ClientError):
+    """The client was asked for something that it cannot do; nothing was sent."""
+
+
+class CallError(ClientError):
+    """The dealer refused a call, or did not answer it however often it was asked.
+
+    Attributes:
+        code: gRPC status code.
+        reason: of the dealer's catalogue, such as `WRONG_STREET`; empty where the dealer did not speak.
+    """
+
+    def __init__(self, method: str, code: grpc.StatusCode, reason: str, message: str) -> None:
+        super().__init__(f"{method}: {message or code.name}")
+        self.code = code
+        self.reason = reason
+
+
+class CheckError(ClientError):
+    """What the dealer gave does not hold: do not play on, and keep the evidence.
+
+    Attributes:
+        check: its name in PROTOCOL.md section 10; `repeat` where one request was answered in two ways.
+        detail: what was expected and what was found.
+        evidence: the file with everything needed to show it to others; None where it could not be written.
+    """
+
+    def __init__(self, check: str, detail: str, evidence: Path | None = None) -> None:
+        super().__init__(f"{check}: {detail}" + (f" (evidence: {evidence})" if evidence else ""))
+        self.check = check
+        self.detail = detail
+        self.evidence = evidence

@@ -1,0 +1,95 @@
+"""What a client keeps when a check fails: one JSON file with everything that another person needs to judge it.
+
+`audit receipt` reads these files. Their members, all optional but the first four: `format`, `check`, `detail`, `key`
+(the pinned verifier key); `checkpoints` (signed notes, the older tree first) with `consistency` (`from`, `to`, `hashes`
+in hex: the dealer's proof, or null where it gave none); `hand`; `offer`, `commit` and `close` (`entry` in base64 and
+`receipt`); `card_commitments` (base64); `cards` (`position`, `seat`, `face`, `card`, `salt` in hex); `acknowledgements`
+(signed notes); `answers` (base64: two answers to one request).
+"""
+
+import base64
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from dealer.client.receipts import Proven
+from dealer.v1 import types_pb2
+
+FORMAT = "cutcard-evidence/v1"
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What has been seen so far and may have to be shown; grows while a hand is played."""
+
+    key: str
+    hand: str | None = None
+    entries: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    card_commitments: bytes = b""
+    acknowledgements: list[str] = field(default_factory=list)
+
+    def add(self, name: str, proven: Proven) -> None:
+        """Adds an offer, a commit or a close that has been proven."""
+        self.entries[name] = (proven.entry, proven.receipt)
+
+    def content(self, check: str, detail: str, **more: Any) -> dict[str, Any]:
+        """Returns the members of the file."""
+        content: dict[str, Any] = {"format": FORMAT, "check": check, "detail": detail, "key": self.key}
+        if self.hand is not None:
+            content["hand"] = self.hand
+        for name, (entry, receipt) in self.entries.items():
+            content[name] = {"entry": _base64(entry), "receipt": receipt}
+        if self.card_commitments:
+            content["card_commitments"] = _base64(self.card_commitments)
+        if self.acknowledgements:
+            content["acknowledgements"] = self.acknowledgements
+        return content | more
+
+
+def card_member(card: types_pb2.Card) -> dict[str, Any]:
+    """Returns one element of `cards`, as it came."""
+    face = {types_pb2.FACE_DOWN: "down", types_pb2.FACE_UP: "up"}.get(card.face)
+    return {"position": card.position, "seat": card.seat, "face": face, "card": card.card, "salt": card.salt.hex()}
+
+
+def consistency_member(old: int, new: int, hashes: Sequence[bytes] | None) -> dict[str, Any]:
+    """Returns `consistency`; `hashes` is None where the dealer gave no proof."""
+    return {"from": old, "to": new, "hashes": None if hashes is None else [each.hex() for each in hashes]}
+
+
+def answers_member(*answers: bytes) -> list[str]:
+    """Returns `answers`."""
+    return [_base64(answer) for answer in answers]
+
+
+def write(content: dict[str, Any], folder: Path | None) -> Path | None:
+    """Writes evidence for its owner's eyes; it may hold down cards.
+
+    Args:
+        content: the file's members.
+        folder: where to; None: a temporary folder of its own, which stays.
+
+    Returns:
+        The file; None where it cannot be written: the failed check counts all the same.
+    """
+    try:
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="cutcard-evidence-"))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"{content['check']}-{uuid4().hex[:12]}.json"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
+    except OSError:
+        return None
+    return path
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

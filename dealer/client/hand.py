@@ -1,0 +1,380 @@
+"""One hand as its client sees it: every answer is checked before anything of it is handed on."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from dealer.client import checks, evidence
+from dealer.client.calls import Caller, RepeatError
+from dealer.client.contribution import Contribution
+from dealer.client.errors import CallError, CheckError, UsageError
+from dealer.client.folder import Folder
+from dealer.client.log import LogView
+from dealer.client.receipts import Proven, family_of
+from dealer.client.values import Card, Opener, face_value, parse_face, parse_street, parse_void_reason
+from dealer.core import hand as machine
+from dealer.core.hand import BOARD, Dealt, Face, HandState, Status, VoidReason
+from dealer.core.ids import hand_text
+from dealer.errors import Refused
+from dealer.games.showing import highest_showing, lowest_door
+from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
+from dealer.log.errors import LogError
+from dealer.v1 import dealer_pb2 as pb
+from dealer.v1 import types_pb2
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What all hands of a client share."""
+
+    stub: Any
+    calls: Caller
+    log: LogView
+    folder: Folder
+    key: str
+
+
+class Hand:
+    """A hand that this client has opened. Its calls are made one after the other.
+
+    Attributes:
+        offer, commit, closed: its log entries with their receipts, proven; None as long as there is none.
+        cards: every card dealt so far, by position.
+        opener: who opens the betting of the street last dealt; None with one seat left, and in free-draw.
+        deck: the whole deck, once a public hand is over.
+        acknowledgements: the dealer's word for each value that it took, by contributor.
+    """
+
+    def __init__(self, session: Session, asked: checks.Asked, own: Sequence[Contribution]) -> None:
+        self._session, self._asked = session, asked
+        self._own = {each.contributor: each for each in own}
+        self._given: dict[str, bytes] = {}
+        self._family = family_of(session.log.verifier)
+        self._evidence = evidence.Evidence(session.key)
+        self._turn = asyncio.Lock()
+        self._state: HandState
+        self._committed: checks.Committed | None = None
+        self.offer: Proven | None = None
+        self.commit: Proven | None = None
+        self.closed: Proven | None = None
+        self.cards: dict[int, Card] = {}
+        self.opener: Opener | None = None
+        self.deck: tuple[str, ...] | None = None
+        self.acknowledgements: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<Hand {self.number} of {self.table}: {self._state.status}>"
+
+    @property
+    def hand_id(self) -> str:
+        """UUID of the hand."""
+        return hand_text(self._state.hand)
+
+    @property
+    def table(self) -> str:
+        """The table's id."""
+        return self._state.table
+
+    @property
+    def number(self) -> int:
+        """The table's hand count."""
+        return self._state.number
+
+    @property
+    def status(self) -> Status:
+        """Where the hand stands."""
+        return self._state.status
+
+    @property
+    def seats(self) -> tuple[int, ...]:
+        """The seats still in, in dealing order."""
+        return self._state.live
+
+    @property
+    def street(self) -> str | None:
+        """The street last dealt."""
+        return self._state.street
+
+    @property
+    def cards_left(self) -> int:
+        """How many cards are not dealt yet."""
+        return self._state.cards_left
+
+    def cards_of(self, seat: int) -> tuple[Card, ...]:
+        """The cards of a seat, in the order dealt; seat 0 is the board."""
+        return tuple(card for _, card in sorted(self.cards.items()) if card.seat == seat)
+
+    async def begin(self, opened: types_pb2.Hand) -> None:
+        """Takes the answer that opened the hand; contributes, and locks the deck where nobody else is to contribute.
+
+        `Client.open_hand` calls it.
+        """
+        self._evidence.hand = opened.hand_id
+        if opened.commit_entry:
+            self._evidence.entries["commit"] = (opened.commit_entry, opened.receipt)
+        with self._checked():
+            self._state = checks.check_opened(opened, self._asked)
+            if self._state.status is Status.COMMITTED:
+                await self._take_commit(opened)
+                return
+            index = opened.offer_index if opened.HasField("offer_index") else None
+            self.offer = await self._prove("offer", opened.offer_entry, opened.offer_receipt, index)
+            checks.check_offer(self.offer, self._state, self._family)
+        for name, contribution in self._own.items():
+            with self._checked():
+                value = contribution.release(self.offer)
+            await self.submit(name, value)
+        if len(self._own) == len(self._asked.invited):
+            await self.lock()
+
+    async def submit(self, contributor: str, value: bytes) -> str:
+        """Gives a contributor's value to an offered hand.
+
+        Args:
+            contributor: id as invited.
+            value: 32 bytes, as `Contribution.release` gave it.
+
+        Returns:
+            The dealer's acknowledgement, a signed note: the contributor should keep it.
+
+        Raises:
+            CallError: refused: the value does not match, or the deck is locked.
+            CheckError: the acknowledgement does not hold.
+        """
+        async with self._turn:
+            request = pb.SubmitEntropyRequest(hand_id=self.hand_id, contributor=contributor, value=value)
+            answer: pb.SubmitEntropyResponse = await self._change("SubmitEntropy", request)
+            with self._checked():
+                checks.check_hand(answer.hand, self._state)
+                try:
+                    taken = open_acknowledgement(answer.acknowledgement, self._session.log.verifier)
+                except LogError as error:
+                    raise CheckError("entropy", f"the acknowledgement does not hold: {error}") from error
+                right = taken == Acknowledgement(self.hand_id, contributor, value)
+                checks.require(right, "entropy", "the acknowledgement is for another hand, contributor or value")
+            self._given[contributor] = value
+            self.acknowledgements[contributor] = answer.acknowledgement
+            self._evidence.acknowledgements.append(answer.acknowledgement)
+            self._session.folder.keep_acknowledgement(self.hand_id, contributor, answer.acknowledgement)
+            return answer.acknowledgement
+
+    async def lock(self) -> None:
+        """Ends the contributions and takes the commit; also where the dealer's deadline has ended them already.
+
+        Raises:
+            CallError: refused.
+            CheckError: the commit does not hold; so where a value is missing that was acknowledged.
+        """
+        async with self._turn:
+            if self._state.status is not Status.OFFERED:
+                raise UsageError("the deck of this hand is locked already")
+            try:
+                answer: pb.LockDeckResponse = await self._change("LockDeck", pb.LockDeckRequest(hand_id=self.hand_id))
+                locked = answer.hand
+            except CallError as error:
+                if error.reason != "HAND_LOCKED":
+                    raise
+                locked = (await self._get()).hand
+            with self._checked():
+                state = replace(machine.lock(self._state), deck_commitment=locked.deck_commitment)
+                checks.check_hand(locked, state)
+                self._state = state
+                await self._take_commit(locked)
+
+    async def deal_street(self, street: str) -> tuple[Card, ...]:
+        """Deals the next street of stud: "third", "fourth", "fifth", "sixth" or "seventh".
+
+        Returns:
+            The cards in the order dealt, each checked against its commitment.
+
+        Raises:
+            CallError: refused: not the next street, or one seat is left.
+            CheckError: a card does not hold.
+        """
+        async with self._turn:
+            self._require_committed()
+            request = pb.DealStreetRequest(hand_id=self.hand_id, street=parse_street(street))
+            answer: pb.DealStreetResponse = await self._change("DealStreet", request)
+            with self._checked(answer.cards):
+                state, event = self._followed(lambda: machine.deal_street(self._state, street))
+                cards = self._take(answer.cards, event.cards, answer.hand, state)
+                self.opener = self._check_opener(answer)
+            return cards
+
+    async def draw(self, wanted: Sequence[tuple[int, Face | str]]) -> tuple[Card, ...]:
+        """Draws cards in free-draw.
+
+        Args:
+            wanted: seat (0: the board) and "down" or "up" of each card, in dealing order.
+
+        Returns:
+            The cards in this order, each checked against its commitment.
+        """
+        async with self._turn:
+            self._require_committed()
+            pairs = [(seat, parse_face(face)) for seat, face in wanted]
+            draws = [pb.Draw(seat=seat, face=face_value(face)) for seat, face in pairs]
+            request = pb.DrawCardsRequest(hand_id=self.hand_id, draws=draws)
+            answer: pb.DrawCardsResponse = await self._change("DrawCards", request)
+            with self._checked(answer.cards):
+                state, event = self._followed(lambda: machine.draw(self._state, pairs))
+                return self._take(answer.cards, event.cards, answer.hand, state)
+
+    async def fold(self, seat: int) -> None:
+        """Folds a seat: it gets no more cards."""
+        async with self._turn:
+            self._require_committed()
+            request = pb.FoldSeatRequest(hand_id=self.hand_id, seat=seat)
+            answer: pb.FoldSeatResponse = await self._change("FoldSeat", request)
+            with self._checked():
+                state, _ = self._followed(lambda: machine.fold(self._state, seat))
+                self._take((), (), answer.hand, state)
+
+    async def show(self, positions: Sequence[int]) -> tuple[Card, ...]:
+        """Turns up down cards of seats still in; returns them by ascending position."""
+        async with self._turn:
+            self._require_committed()
+            request = pb.ShowCardsRequest(hand_id=self.hand_id, positions=positions)
+            answer: pb.ShowCardsResponse = await self._change("ShowCards", request)
+            with self._checked(answer.cards):
+                state, event = self._followed(lambda: machine.show(self._state, positions))
+                dealt = state.dealt
+                due = [replace(dealt[position], face=Face.UP) for position in event.positions]
+                return self._take(answer.cards, due, answer.hand, state)
+
+    async def close(self) -> Proven:
+        """Completes the hand, and checks what it reveals against everything that was seen.
+
+        Returns:
+            The close entry with its receipt. A public hand's whole deck is in `deck` from now on.
+        """
+        async with self._turn:
+            self._require_committed()
+            answer: pb.CloseHandResponse = await self._change("CloseHand", pb.CloseHandRequest(hand_id=self.hand_id))
+            with self._checked():
+                state = self._followed(lambda: machine.complete(self._state))
+                return await self._take_close(answer, state, None)
+
+    async def void(self, reason: VoidReason | str = VoidReason.OPERATOR) -> Proven:
+        """Gives the hand up, in any state; it is revealed and checked like any other.
+
+        Args:
+            reason: "operator", "timeout", "misdeal" or "failure".
+        """
+        async with self._turn:
+            why = parse_void_reason(reason)
+            value = types_pb2.VoidReason.Value(f"VOID_REASON_{why.upper()}")
+            answer: pb.VoidHandResponse = await self._change(
+                "VoidHand", pb.VoidHandRequest(hand_id=self.hand_id, reason=value)
+            )
+            with self._checked():
+                if self._state.status is Status.OFFERED:
+                    given_up = (await self._get()).hand  # it was locked and committed first
+                    self._state = replace(machine.lock(self._state), deck_commitment=given_up.deck_commitment)
+                    await self._take_commit(given_up)
+                state = self._followed(lambda: machine.void(self._state))
+                return await self._take_close(answer, state, why)
+
+    async def _change(self, method: str, request: Any) -> Any:
+        with self._checked():
+            return await self._session.calls.change(method, getattr(self._session.stub, method), request)
+
+    async def _get(self) -> pb.GetHandResponse:
+        request = pb.GetHandRequest(hand_id=self.hand_id)
+        return await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
+
+    async def _prove(self, name: str, entry: bytes, receipt: str, index: int | None) -> Proven:
+        """Proves an entry of this hand, and keeps it; one that was not sent along is asked for."""
+        self._evidence.entries[name] = (entry, receipt)
+        if entry and receipt:
+            proven = await self._session.log.accept(entry, receipt, index)
+        elif index is not None:
+            proven = await self._session.log.receipt(index)
+        else:
+            raise CheckError("checkpoint", f"the dealer gave neither the {name} entry nor its index")
+        self._evidence.add(name, proven)
+        self._session.folder.keep(self.hand_id, name, proven)
+        return proven
+
+    async def _take_commit(self, hand: types_pb2.Hand) -> None:
+        self._evidence.card_commitments = hand.card_commitments
+        index = hand.commit_index if hand.HasField("commit_index") else None
+        commit = await self._prove("commit", hand.commit_entry, hand.receipt, index)
+        self._committed = checks.check_commit(
+            commit, self._state, hand.card_commitments, self.offer, self._given, self._family
+        )
+        self.commit = commit
+
+    async def _take_close(
+        self, answer: pb.CloseHandResponse | pb.VoidHandResponse, state: HandState, reason: VoidReason | None
+    ) -> Proven:
+        checks.check_hand(answer.hand, state)
+        close = await self._prove("close", answer.entry, answer.receipt, None)
+        self.deck = checks.check_close(close, state, reason, self._bound(), self.cards, self._family)
+        self._state, self.closed = state, close
+        return close
+
+    def _take(
+        self, messages: Sequence[types_pb2.Card], due: Sequence[Dealt], hand: types_pb2.Hand, state: HandState
+    ) -> tuple[Card, ...]:
+        """Checks what an answer says, and only then makes it what is known."""
+        cards = checks.check_cards(messages, due, state, self._bound().card_commitments, self.cards)
+        checks.check_hand(hand, state)
+        self._state = state
+        self.cards.update((card.position, card) for card in cards)
+        return cards
+
+    def _check_opener(self, answer: pb.DealStreetResponse) -> Opener | None:
+        state = self._state
+        if len(state.live) < 2:
+            return None
+        up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
+        for each in state.dealt:
+            if each.face is Face.UP:
+                up[each.seat].append(self.cards[each.position].name)
+        third = state.street == state.game.streets[0].name
+        if third:
+            seat = lowest_door({seat: up[seat][0] for seat in state.live}, state.live)
+        else:
+            seat = highest_showing(up, state.live)
+        found = (answer.opener.seat, answer.opener.reason == types_pb2.OPENER_REASON_LOWEST_CARD)
+        checks.require(found == (seat, third), "dealing", f"seat {seat} opens by the cards, and not {found[0]}")
+        return Opener(seat, third)
+
+    def _bound(self) -> checks.Committed:
+        if self._committed is None:
+            raise UsageError("no card before the commit of the hand has been checked: lock the deck first")
+        return self._committed
+
+    def _require_committed(self) -> None:
+        self._bound()
+        if self._state.status is not Status.COMMITTED:
+            raise UsageError(f"the hand is {self._state.status}")
+
+    def _followed(self, command: Callable[[], T]) -> T:
+        """Carries out here what the dealer says it has carried out."""
+        try:
+            return command()
+        except Refused as refused:
+            raise CheckError("dealing", f"the dealer did what the rules forbid: {refused}") from refused
+
+    @contextmanager
+    def _checked(self, cards: Sequence[types_pb2.Card] = ()) -> Iterator[None]:
+        """Gives a failed check its evidence: what is known of the hand, and the cards of the answer at hand."""
+        try:
+            yield
+        except CheckError as error:
+            if error.evidence is not None:
+                raise
+            more: dict[str, Any] = {}
+            if isinstance(error, RepeatError):
+                more["answers"] = evidence.answers_member(*error.answers)
+            if cards:
+                more["cards"] = [evidence.card_member(c) for c in cards]
+            content = self._evidence.content(error.check, error.detail, **more)
+            path = evidence.write(content, self._session.folder.evidence)
+            raise CheckError(error.check, error.detail, path) from error

@@ -1,0 +1,105 @@
+"""Entries of the log that a receipt proves, read strictly (PROTOCOL.md, sections 6 and 9)."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dealer.client.errors import CheckError
+from dealer.core.entries import CERTIFIED, TEST, canonical
+from dealer.log.checkpoint import Checkpoint
+from dealer.log.errors import LogError
+from dealer.log.note import NoteVerifier
+from dealer.log.receipt import Receipt
+
+TEST_NAMES = "test.invalid/"
+"""How the names of test doubles' keys begin (PROTOCOL.md, section 11)."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """An entry, and the receipt that proves that it stands in the log.
+
+    Attributes:
+        entry: its exact bytes.
+        receipt: the tlog-proof text.
+        index: where it stands.
+        checkpoint: the log's state that proves it; `note` is the same as a signed note.
+        content: the entry read as JSON.
+    """
+
+    entry: bytes
+    receipt: str
+    index: int
+    checkpoint: Checkpoint
+    note: str
+    content: Mapping[str, Any] = field(repr=False)
+
+
+def family_of(verifier: NoteVerifier) -> str:
+    """Returns the schema family that a log's entries are of: only a test double's log holds test records."""
+    return TEST if verifier.name.startswith(TEST_NAMES) else CERTIFIED
+
+
+def prove(entry: bytes, receipt: str, verifier: NoteVerifier, index: int | None = None) -> Proven:
+    """Checks an entry against its receipt and the pinned key, and reads it.
+
+    Args:
+        entry: exact bytes.
+        receipt: tlog-proof text.
+        verifier: the pinned key.
+        index: where the entry is said to stand; None: nothing was said.
+
+    Raises:
+        CheckError: `checkpoint` where the receipt does not prove it, `schema` where the entry is not canonical JSON.
+    """
+    try:
+        parsed = Receipt.parse(receipt)
+        checkpoint = parsed.verify(entry, verifier)
+    except LogError as error:
+        raise CheckError("checkpoint", f"the receipt does not prove the entry: {error}") from error
+    if index is not None and parsed.index != index:
+        raise CheckError("checkpoint", f"the receipt is for entry {parsed.index}, and the hand names entry {index}")
+    return Proven(entry, receipt, parsed.index, checkpoint, parsed.checkpoint_note, _read(entry))
+
+
+def _read(entry: bytes) -> Mapping[str, Any]:
+    try:
+        content = json.loads(entry)
+        strict = isinstance(content, dict) and canonical(content) == entry
+    except (ValueError, UnicodeError, RecursionError):
+        strict = False
+    if not strict:
+        raise CheckError("schema", "the entry is not a JSON object in its one canonical form")
+    return content  # type: ignore[no-any-return]
+
+
+def compare(name: str, found: Mapping[str, Any], expected: Mapping[str, Any], checks: Mapping[str, str]) -> None:
+    """Compares an entry, member by member, with what it has to say.
+
+    Args:
+        name: what the entry is called in a message.
+        found: the entry.
+        expected: its members; all but `time`, which is for people, are compared by their canonical text.
+        checks: the check that a member belongs to; `lifecycle` where it is not named.
+
+    Raises:
+        CheckError: the first member that differs, with both values.
+    """
+    if not (isinstance(found.get("time"), str) and _TIME.fullmatch(found["time"])):
+        raise CheckError("schema", f"the {name} has no time in its one form")
+    for member, value in expected.items():
+        if member == "time":
+            continue
+        if member not in found:
+            raise CheckError("schema", f"the {name} has no {member}")
+        if canonical({member: found[member]}) != canonical({member: value}):
+            raise CheckError(
+                checks.get(member, "lifecycle"), f"the {name}'s {member}: expected {value}, found {found[member]}"
+            )
+    strange = sorted(found.keys() - expected.keys())
+    if strange:
+        raise CheckError("schema", f"the {name} has a member that does not belong there: {strange[0]}")

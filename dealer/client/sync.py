@@ -1,0 +1,226 @@
+"""The same client without asyncio: a thin layer that runs the asynchronous one on a loop in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from types import MappingProxyType, TracebackType
+from typing import Any, TypeVar
+from uuid import UUID
+
+from dealer.client.client import Client
+from dealer.client.hand import Hand
+from dealer.client.receipts import Proven
+from dealer.client.values import Card, Opener
+from dealer.core.hand import Face, Reveal, Status, VoidReason
+from dealer.log.checkpoint import Checkpoint
+
+T = TypeVar("T")
+_NOBODY: Mapping[str, bytes] = MappingProxyType({})
+
+
+class _Loop:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="cutcard-client", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs work to its end and returns what it gives; an interrupted caller cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class SyncClient:
+    """`Client` for code without asyncio; see there for every argument and error."""
+
+    def __init__(self, address: str, key: str, **options: Any) -> None:
+        """Takes what `Client` takes."""
+        self._loop = _Loop()
+
+        async def make() -> Client:
+            return Client(address, key, **options)
+
+        try:
+            self._client = self._loop.run(make())
+        except BaseException:
+            self._loop.stop()
+            raise
+
+    def __enter__(self) -> "SyncClient":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the connection. Hands in play stay in play."""
+        self._loop.run(self._client.aclose())
+        self._loop.stop()
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """See `Client.checkpoint`."""
+        return self._client.checkpoint
+
+    def refresh(self) -> Checkpoint:
+        """See `Client.refresh`."""
+        return self._loop.run(self._client.refresh())
+
+    def next_number(self, table: str) -> int:
+        """See `Client.next_number`."""
+        return self._loop.run(self._client.next_number(table))
+
+    def open_hand(
+        self,
+        table: str,
+        seats: Sequence[int],
+        *,
+        game: str = "seven-card-stud",
+        deck: str = "standard52",
+        reveal: Reveal | str = Reveal.PUBLIC,
+        number: int | None = None,
+        contribute_as: Sequence[str] = (),
+        invited: Mapping[str, bytes] = _NOBODY,
+        request_id: UUID | None = None,
+    ) -> "SyncHand":
+        """See `Client.open_hand`."""
+        opened = self._client.open_hand(
+            table,
+            seats,
+            game=game,
+            deck=deck,
+            reveal=reveal,
+            number=number,
+            contribute_as=contribute_as,
+            invited=invited,
+            request_id=request_id,
+        )
+        return SyncHand(self._loop.run(opened), self._loop)
+
+
+class SyncHand:
+    """`Hand` for code without asyncio; see there."""
+
+    def __init__(self, hand: Hand, loop: _Loop) -> None:
+        self._hand, self._loop = hand, loop
+
+    def __repr__(self) -> str:
+        return repr(self._hand)
+
+    @property
+    def hand_id(self) -> str:
+        """UUID of the hand."""
+        return self._hand.hand_id
+
+    @property
+    def table(self) -> str:
+        """The table's id."""
+        return self._hand.table
+
+    @property
+    def number(self) -> int:
+        """The table's hand count."""
+        return self._hand.number
+
+    @property
+    def status(self) -> Status:
+        """Where the hand stands."""
+        return self._hand.status
+
+    @property
+    def seats(self) -> tuple[int, ...]:
+        """The seats still in, in dealing order."""
+        return self._hand.seats
+
+    @property
+    def street(self) -> str | None:
+        """The street last dealt."""
+        return self._hand.street
+
+    @property
+    def cards_left(self) -> int:
+        """How many cards are not dealt yet."""
+        return self._hand.cards_left
+
+    @property
+    def cards(self) -> dict[int, Card]:
+        """Every card dealt so far, by position."""
+        return self._hand.cards
+
+    @property
+    def opener(self) -> Opener | None:
+        """Who opens the betting of the street last dealt."""
+        return self._hand.opener
+
+    @property
+    def deck(self) -> tuple[str, ...] | None:
+        """The whole deck, once a public hand is over."""
+        return self._hand.deck
+
+    @property
+    def offer(self) -> Proven | None:
+        """The offer with its receipt."""
+        return self._hand.offer
+
+    @property
+    def commit(self) -> Proven | None:
+        """The commit with its receipt."""
+        return self._hand.commit
+
+    @property
+    def closed(self) -> Proven | None:
+        """The close with its receipt."""
+        return self._hand.closed
+
+    @property
+    def acknowledgements(self) -> dict[str, str]:
+        """The dealer's word for each value that it took, by contributor."""
+        return self._hand.acknowledgements
+
+    def cards_of(self, seat: int) -> tuple[Card, ...]:
+        """The cards of a seat, in the order dealt; seat 0 is the board."""
+        return self._hand.cards_of(seat)
+
+    def submit(self, contributor: str, value: bytes) -> str:
+        """See `Hand.submit`."""
+        return self._loop.run(self._hand.submit(contributor, value))
+
+    def lock(self) -> None:
+        """See `Hand.lock`."""
+        self._loop.run(self._hand.lock())
+
+    def deal_street(self, street: str) -> tuple[Card, ...]:
+        """See `Hand.deal_street`."""
+        return self._loop.run(self._hand.deal_street(street))
+
+    def draw(self, wanted: Sequence[tuple[int, Face | str]]) -> tuple[Card, ...]:
+        """See `Hand.draw`."""
+        return self._loop.run(self._hand.draw(wanted))
+
+    def fold(self, seat: int) -> None:
+        """See `Hand.fold`."""
+        self._loop.run(self._hand.fold(seat))
+
+    def show(self, positions: Sequence[int]) -> tuple[Card, ...]:
+        """See `Hand.show`."""
+        return self._loop.run(self._hand.show(positions))
+
+    def close(self) -> Proven:
+        """See `Hand.close`."""
+        return self._loop.run(self._hand.close())
+
+    def void(self, reason: VoidReason | str = VoidReason.OPERATOR) -> Proven:
+        """See `Hand.void`."""
+        return self._loop.run(self._hand.void(reason))

@@ -1,0 +1,130 @@
+"""What a client is given: cards and openers as plain values, and how they stand on the wire."""
+
+from dataclasses import dataclass, field
+
+from dealer.client.errors import UsageError
+from dealer.core.hand import Face, Game, Reveal, Status, VoidReason
+from dealer.v1 import types_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card that was dealt. Prints as `As`; as `??` where it is not for this caller.
+
+    Attributes:
+        position: in the deck, from 0, the top.
+        seat: whose it is; 0: the board.
+        face: which way up it lies.
+        name: rank of 23456789TJQKA, then suit of cdhs; empty where it is not for this caller.
+        salt: 32 bytes that open it against its commitment; empty likewise.
+    """
+
+    position: int
+    seat: int
+    face: Face
+    name: str
+    salt: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.name or "??"
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """Who opens the betting of a street, by the cards alone.
+
+    Attributes:
+        seat: the seat.
+        lowest_card: whether it is for the lowest door card; otherwise for the highest hand showing.
+    """
+
+    seat: int
+    lowest_card: bool
+
+
+_FACES = {types_pb2.FACE_DOWN: Face.DOWN, types_pb2.FACE_UP: Face.UP}
+_STATUS = {
+    types_pb2.HAND_STATE_OFFERED: Status.OFFERED,
+    types_pb2.HAND_STATE_COMMITTED: Status.COMMITTED,
+    types_pb2.HAND_STATE_CLOSED: Status.CLOSED,
+    types_pb2.HAND_STATE_VOID: Status.VOID,
+}
+
+
+def read_card(card: types_pb2.Card) -> Card | None:
+    """Reads a card; None where its face is neither up nor down."""
+    face = _FACES.get(card.face)
+    return None if face is None else Card(card.position, card.seat, face, card.card, card.salt)
+
+
+def read_status(hand: types_pb2.Hand) -> Status | None:
+    """Reads where a hand stands; None where it is no known state."""
+    return _STATUS.get(hand.state)
+
+
+def game_value(game: Game) -> types_pb2.Game.ValueType:
+    """Returns a game as it stands on the wire."""
+    return types_pb2.Game.Value("GAME_" + game.name.upper().replace("-", "_"))
+
+
+def reveal_value(reveal: Reveal) -> types_pb2.Reveal.ValueType:
+    """Returns a policy as it stands on the wire."""
+    return types_pb2.Reveal.Value(f"REVEAL_{reveal.upper()}")
+
+
+def street_value(street: str | None) -> types_pb2.Street.ValueType:
+    """Returns a street as it stands on the wire; UNSPECIFIED for None."""
+    return types_pb2.Street.Value(f"STREET_{street.upper()}") if street else types_pb2.STREET_UNSPECIFIED
+
+
+def face_value(face: Face) -> types_pb2.Face.ValueType:
+    """Returns a face as it stands on the wire."""
+    return types_pb2.Face.Value(f"FACE_{face.upper()}")
+
+
+def parse_street(name: str) -> types_pb2.Street.ValueType:
+    """Reads a street's name.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return street_value(name)
+    except ValueError:
+        raise UsageError(f"{name!a} is no street: third, fourth, fifth, sixth or seventh") from None
+
+
+def parse_face(face: Face | str) -> Face:
+    """Reads a face.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return Face(face)
+    except ValueError:
+        raise UsageError(f"{face!a} is no face: a card lies down or up") from None
+
+
+def parse_reveal(reveal: Reveal | str) -> Reveal:
+    """Reads a policy.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return Reveal(reveal)
+    except ValueError:
+        raise UsageError(f"{reveal!a} is no policy: public or sealed") from None
+
+
+def parse_void_reason(reason: VoidReason | str) -> VoidReason:
+    """Reads why a hand is void.
+
+    Raises:
+        UsageError: it is no reason.
+    """
+    try:
+        return VoidReason(reason)
+    except ValueError:
+        raise UsageError(f"{reason!a} is no reason: operator, timeout, misdeal or failure") from None

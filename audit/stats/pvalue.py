@@ -73,17 +73,21 @@ def binomial_tails(found: int, draws: int, chance: float) -> tuple[float, float]
     return float(bdtr(found, draws, chance)), upper
 
 
-def worst_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
+def worst_cell(counts: Ints, draws: int, chance: float, cells: int | None = None) -> tuple[float, int]:
     """The most surprising of cells that are each binomial with the same chance.
 
+    Args:
+        counts: what the cells hold.
+        draws: N.
+        chance: of each draw to fall into a cell.
+        cells: how many cells are looked at; fewer than there are where some follow from others.
+
     Returns:
-        Its two-sided p-value, not corrected for the number of cells, and its flat index.
+        Its p-value, all cells paid for, and its flat index.
     """
     flat = counts.reshape(-1)
-    most, least = int(flat.argmax()), int(flat.argmin())
-    upper = binomial_tails(int(flat[most]), draws, chance)[1]
-    lower = binomial_tails(int(flat[least]), draws, chance)[0]
-    return (min(1.0, 2 * upper), most) if upper <= lower else (min(1.0, 2 * lower), least)
+    tail, worst = extreme_cell(flat, draws, chance)
+    return paid_tail(tail, draws, np.array([chance]), np.array([flat.size if cells is None else cells])), worst
 
 
 def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, int]:
@@ -92,7 +96,46 @@ def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, in
     upper = np.where(found > 0, bdtrc(found - 1, draws, chances), 1.0)
     tails = np.minimum(bdtr(found, draws, chances), upper)
     worst = int(tails.argmin())
-    return min(1.0, 2 * float(tails[worst])), worst
+    return paid_tail(float(tails[worst]), draws, chances, np.ones(len(chances))), worst
+
+
+def extreme_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
+    """The least tail of cells that are binomial with the same chance, not paid for, and its index."""
+    most, least = int(counts.argmax()), int(counts.argmin())
+    upper = binomial_tails(int(counts[most]), draws, chance)[1]
+    lower = binomial_tails(int(counts[least]), draws, chance)[0]
+    return (upper, most) if upper <= lower else (lower, least)
+
+
+def paid_tail(tail: float, draws: int, chances: Floats, cells: NDArray[np.number]) -> float:
+    """The p-value of the least of many binomial tails.
+
+    A cell has only so many values: the chance that one of its tails is as small as the least that was seen is the
+    largest attainable one not above it, and nothing for a cell that cannot be so surprising (Tarone 1990). Added up
+    over both tails of all cells this is Bonferroni's bound, without paying for what could not have happened.
+
+    Args:
+        tail: the least tail.
+        draws: N.
+        chances: distinct chances.
+        cells: how many cells have each.
+    """
+    level = tail * (1 + 1e-9)  # rounding must not lose the tail that was seen
+    attained = _attained_upper(level, draws, chances) + _attained_upper(level, draws, 1 - chances)
+    return float(-np.expm1((cells * np.log1p(-np.minimum(attained, 1 - 1e-16))).sum()))
+
+
+def _attained_upper(level: float, draws: int, chances: Floats) -> Floats:
+    """The largest P(X >= k), over k, that is not above a level, for X binomial with each chance; by bisection."""
+    low = np.zeros(len(chances))
+    high = np.full(len(chances), draws + 1.0)
+    while np.any(low < high):
+        middle = np.floor((low + high) / 2)
+        small = np.where(middle > 0, bdtrc(middle - 1, draws, chances), 1.0) <= level
+        low, high = np.where(small, low, np.minimum(middle + 1, high)), np.where(small, middle, high)
+    possible = (low <= draws) & (chances > 0)
+    attained: Floats = np.where(possible, np.where(low > 0, bdtrc(low - 1, draws, chances), 1.0), 0.0)
+    return attained
 
 
 def poisson_tail(found: int, expected: float) -> float:

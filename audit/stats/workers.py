@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any
 
 from audit.stats.batch import Batch, Bytes
@@ -58,14 +59,27 @@ class Bench:
         return None
 
 
+def _receive(pipe: Connection, jobs: SimpleQueue[Job | None]) -> None:
+    """Takes jobs off the pipe as they come, so that the sender never waits for a process that is sending itself."""
+    job: Job | None = None
+    try:
+        while (job := pipe.recv()) is not None:
+            jobs.put(job)
+    except EOFError:
+        pass  # the one that asked is gone
+    jobs.put(None)
+
+
 def _work(plan: Plan, pipe: Connection) -> None:
     """A process's life: counts what comes, then hands back its tallies."""
     try:
+        jobs: SimpleQueue[Job | None] = SimpleQueue()
+        threading.Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
         bench = Bench(plan)
-        while (job := pipe.recv()) is not None:
+        while (job := jobs.get()) is not None:
             pipe.send(("keys", bench.count(job)))
         pipe.send(("tallies", bench.tallies))
-    except EOFError:
+    except BrokenPipeError:
         pass  # the one that asked is gone
     except BaseException:
         pipe.send(("error", traceback.format_exc()))

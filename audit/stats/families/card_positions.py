@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.names import card_name, rank_name
-from audit.stats.pvalue import pearson_tails, smallest_of, two_sided, worst_cell
+from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
 
 
 def position_counts(cards: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -70,7 +70,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         Outcome(
             "largest card cell",
             float(matrix.flat[worst]),
-            smallest_of(p, n * n),
+            p,
             n * n,
             f"{card_name(card, n)} at position {position}: {matrix.flat[worst]} times, expected {decks / n:.1f}",
         )
@@ -92,7 +92,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         Outcome(
             "largest rank cell",
             float(ranks.flat[worst]),
-            smallest_of(p, ranks.size),
+            p,
             ranks.size,
             f"{rank_name(rank, n)} at position {position}: {ranks.flat[worst]} times, expected {decks * 4 / n:.1f}",
         )

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.families.family import Outcome
-from audit.stats.pvalue import Floats, likelihood_ratio_tail, pearson_tails, smallest_of, two_sided, worst_cell
+from audit.stats.pvalue import (
+    Floats,
+    extreme_cell,
+    likelihood_ratio_tail,
+    paid_tail,
+    pearson_tails,
+    smallest_of,
+    two_sided,
+)
 
 WORDS = range(8, 17)
 """Lengths in bits of the random words whose signature is looked for: longer ones do not show."""
@@ -28,16 +36,17 @@ def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[O
     """The Pearson sum over all digits, and the largest cell."""
     n = len(matrix)
     statistic = third = 0.0
-    best_p, best = 1.0, (1, 0)
+    least, best = 1.0, (1, 0)
     for i in range(1, n):
         size, row = i + 1, matrix[i, : i + 1]
         statistic += size / decks * float(((row - decks / size) ** 2).sum())
         third += (size - 1) * (size - 2)
-        p, j = worst_cell(row, decks, 1 / size)
-        if p < best_p:
-            best_p, best = p, (i, j)
+        tail, j = extreme_cell(row, decks, 1 / size)
+        if tail < least:
+            least, best = tail, (i, j)
     df = n * (n - 1) // 2
     cells = df + n - 1
+    sizes = np.arange(2.0, n + 1)
     (i, j), found = best, int(matrix[best])
     return [
         Outcome(
@@ -50,7 +59,7 @@ def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[O
         Outcome(
             f"{prefix}: largest cell",
             float(found),
-            smallest_of(best_p, cells),
+            paid_tail(least, decks, 1 / sizes, np.where(sizes > 2, sizes, 1)),
             cells,
             f"digit {i} is {j}: {found} times, expected {decks / (i + 1):.1f}",
         ),

@@ -75,11 +75,7 @@ def _alike_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         p, worst = worst_cell(cells, decks, chance)
         one, other = int(upper[0][worst]), int(upper[1][worst])
         detail = f"positions {one} and {other}: {cells[worst]} times, expected {decks * chance:.1f}"
-        outcomes.append(
-            Outcome(
-                f"same {what} at two positions", float(cells[worst]), smallest_of(p, len(cells)), len(cells), detail
-            )
-        )
+        outcomes.append(Outcome(f"same {what} at two positions", float(cells[worst]), p, len(cells), detail))
     return outcomes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from audit.stats.batch import Batch
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.names import card_name
-from audit.stats.pvalue import pearson_tails, smallest_of, two_sided, worst_cell
+from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
 
 
 def _count(batch: Batch) -> Counts:
@@ -48,7 +48,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         Outcome(
             "largest precedence cell",
             float(pairs[worst]),
-            smallest_of(p, len(pairs)),
+            p,
             len(pairs),
             f"{card_name(one, n)} above {card_name(other, n)}: {pairs[worst]} of {decks} times",
         )

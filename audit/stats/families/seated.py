@@ -14,7 +14,7 @@ from audit.stats.families.showdowns import WINS_WEIGHT, joined_bits
 from audit.stats.families.third_street import HOLDS_RANK, PAIR
 from audit.stats.hands import hand_worth
 from audit.stats.names import rank_name
-from audit.stats.pvalue import smallest_of, worst_cell
+from audit.stats.pvalue import worst_cell
 
 _NUMBERS = 256
 _RANKS = 13
@@ -55,7 +55,6 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         ranks = counts["ranks"][number]
         p, rank = worst_cell(ranks, hands, HOLDS_RANK)
         detail = f"holds {rank_name(rank, n)} {ranks[rank]} times, expected {hands * HOLDS_RANK:.1f}"
-        p = smallest_of(p, _RANKS)
         outcomes.append(Outcome(f"{who}: ranks held on third street", float(ranks[rank]), p, _RANKS, detail, hands))
         paired = int(counts["paired"][number])
         p, _ = worst_cell(np.array([paired]), hands, PAIR)

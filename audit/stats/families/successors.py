@@ -9,7 +9,7 @@ import numpy as np
 from audit.stats.batch import Batch
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.names import card_name
-from audit.stats.pvalue import pearson_tails, smallest_of, two_sided, worst_cell
+from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
 
 FURTHEST = 8
 """The greatest distance looked at."""
@@ -50,7 +50,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             Outcome(
                 f"largest successor cell at distance {distance}",
                 float(matrix[card, follower]),
-                smallest_of(p, len(pairs)),
+                p,
                 len(pairs),
                 f"{card_name(follower, n)} {distance} after {card_name(card, n)}: {matrix[card, follower]} times, "
                 f"expected {decks / (n - 1):.1f}",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from audit.stats.batch import Batch
 from audit.stats.families.family import Outcome
 from audit.stats.nulls import Pmf, sum_tail
-from audit.stats.pvalue import smallest_of, two_sided, worst_of_cells
+from audit.stats.pvalue import two_sided, worst_of_cells
 
 WIDEST = 128
 """Histograms with more values than these are tested by their sum alone."""
@@ -65,5 +65,5 @@ def histogram_outcomes(name: str, histogram: NDArray[np.int64], null: Pmf, weigh
         p, worst = worst_of_cells(counts, decks, null.prob)
         looks = len(null.prob)
         detail = f"value {lowest + worst}: {counts[worst]} times, expected {decks * null.prob[worst]:.1f}"
-        found.append(Outcome(f"{name}, one value", float(counts[worst]), smallest_of(p, looks), looks, detail))
+        found.append(Outcome(f"{name}, one value", float(counts[worst]), p, looks, detail))
     return found

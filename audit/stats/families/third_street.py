@@ -14,7 +14,7 @@ from audit.stats.batch import Batch, Bytes
 from audit.stats.deal import SEATS, third_street
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.nulls import THIRD_STREET, third_street_counts
-from audit.stats.pvalue import smallest_of, worst_cell, worst_of_cells
+from audit.stats.pvalue import worst_cell, worst_of_cells
 
 _RANKS = "23456789TJQKA"
 HOLES = range(2, 11)
@@ -93,7 +93,7 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         found = kinds.flat[worst]
         detail = f"seat {seat + 1}, {THIRD_STREET[kind]}: {found} times, expected {decks * odds[kind]:.1f}"
         name = f"third street of {seats} seats"
-        outcomes.append(Outcome(name, float(found), smallest_of(p, kinds.size), kinds.size, detail))
+        outcomes.append(Outcome(name, float(found), p, kinds.size, detail))
 
         ranks = counts[f"ranks of {seats}"]
         p, worst = worst_cell(ranks, decks, HOLDS_RANK)
@@ -101,14 +101,15 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         found = ranks.flat[worst]
         detail = f"seat {seat + 1} holds {_RANKS[rank]}: {found} times, expected {decks * HOLDS_RANK:.1f}"
         name = f"ranks held by {seats} seats"
-        outcomes.append(Outcome(name, float(found), smallest_of(p, ranks.size), ranks.size, detail))
+        outcomes.append(Outcome(name, float(found), p, ranks.size, detail))
 
-        for which in ("lowest", "highest"):
+        # Of two seats one has the lowest card where the other has the highest.
+        for which in ("lowest", "highest") if seats > 2 else ("lowest",):
             doors = counts[f"{which} door of {seats}"]
-            p, seat = worst_cell(doors, decks, 1 / seats)
+            p, seat = worst_cell(doors, decks, 1 / seats, seats if seats > 2 else 1)
             detail = f"seat {seat + 1}: {doors[seat]} times, expected {decks / seats:.1f}"
             name = f"{which} door card of {seats} seats"
-            outcomes.append(Outcome(name, float(doors[seat]), smallest_of(p, seats), seats, detail))
+            outcomes.append(Outcome(name, float(doors[seat]), p, seats, detail))
     return outcomes
 
 
@@ -138,15 +139,13 @@ def _hole_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         paired = counts[f"paired of {seats}"]
         p, seat = worst_cell(paired, decks, PAIR)
         detail = f"seat {seat + 1}: {paired[seat]} times, expected {decks * PAIR:.1f}"
-        outcomes.append(
-            Outcome(f"paired hole cards of {seats} seats", float(paired[seat]), smallest_of(p, seats), seats, detail)
-        )
+        outcomes.append(Outcome(f"paired hole cards of {seats} seats", float(paired[seat]), p, seats, detail))
         both = counts[f"both of {seats}"]
         p, worst = worst_cell(both, decks, BOTH_PAIRED)
         one, other = list(combinations(range(1, seats + 1), 2))[worst]
         detail = f"seats {one} and {other}: {both[worst]} times, expected {decks * BOTH_PAIRED:.1f}"
         name = f"two of {seats} seats paired"
-        outcomes.append(Outcome(name, float(both[worst]), smallest_of(p, len(both)), len(both), detail))
+        outcomes.append(Outcome(name, float(both[worst]), p, len(both), detail))
     return outcomes
 
 

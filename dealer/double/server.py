@@ -54,8 +54,8 @@ class Double(Dealer):
 
         return [*super().handlers(), TestDoubleServicer(self).handler()]
 
-    def _watch_offers(self, changed: list[LiveHand]) -> None:
-        super()._watch_offers(changed)
+    def _watch(self, changed: list[LiveHand]) -> None:
+        super()._watch(changed)
         wait = int(1000 * self._settings.contribution_seconds)
         for live in changed:
             if live.state.status is not Status.OFFERED:

@@ -306,15 +306,17 @@ class Engine:
 
     async def probe(self) -> None:
         """Tries whether entropy and storage work again, where they failed."""
-        if not self.health.entropy:
-            try:
-                draw_seed(self.sources.entropy)
-            except EntropyError:
-                return
-            self._set_health(entropy=True)
-        if not self.health.storage:
+        if not (self.health.entropy and self.health.storage):
             with suppress(Refused):
-                await self.submit(Command("", lambda unit: (b"", lambda proofs: b"")))
+                await self.submit(Command("", self._probe))
+
+    def _probe(self, unit: Unit) -> tuple[bytes, Reply]:
+        if not self.health.entropy:
+            drawn = {draw_seed(self.sources.entropy).seen_digest() for _ in range(2)}
+            if len(drawn) < 2 or any(map(unit.is_seen, drawn)):
+                raise EntropyError("the entropy source still gives seeds again")
+            self._set_health(entropy=True)
+        return b"", lambda proofs: b""
 
     async def forget_expired(self) -> None:
         """Drops answers that expired, and destroys each answer key whose last answer did."""

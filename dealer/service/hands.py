@@ -52,8 +52,8 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
     if not unit.room_for_a_hand():
         raise Refused(Reason.TOO_MANY_HANDS, "too many hands are in play: close some first")
 
-    hand = unit.sources.hand_ids(unit.now)
     seed = draw_seed(unit.sources.entropy)
+    hand = unit.sources.hand_ids(unit.now)
     if unit.is_seen(seed.seen_digest()):
         raise EntropyError("the entropy source gave a seed that it had given before")
     unit.seen.append(seed.seen_digest())
@@ -69,13 +69,14 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         seed_commitment=seed.commitment(hand),
         invited=opening.invited,
     )
-    sealed = opening.reveal is Reveal.SEALED and unit.sources.escrow is not None
-    escrow = unit.sources.escrow.seal(seed, hand, state.seed_commitment) if sealed and unit.sources.escrow else b""
-    live = LiveHand(state, referee, Secrets(seed, escrow))
+    secrets = Secrets(seed)
+    if opening.reveal is Reveal.SEALED and (key := unit.sources.escrow) is not None:
+        secrets = Secrets(seed, key.seal(seed, hand, state.seed_commitment), key.id)
+    live = LiveHand(state, referee, secrets)
     unit.tables[table.table] = replace(table, number=number, hand=hand)
     if not opening.invited:
         return _commit(unit, live)
-    entry = offer_entry(state, _escrow(unit, live), unit.now, unit.sources.family)
+    entry = offer_entry(state, _escrow(live), unit.now, unit.sources.family)
     return unit.put(replace(live, offer=unit.append(entry)))
 
 
@@ -121,7 +122,7 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     state = replace(state, deck_commitment=deck.commitment)
     entry = commit_entry(
         state,
-        _escrow(unit, live),
+        _escrow(live),
         unit.now,
         offer=live.offer,
         values=secrets.values,
@@ -133,12 +134,11 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     return unit.put(replace(live, state=state, secrets=secrets, sealed=sealed, deck=deck, commit=unit.append(entry)))
 
 
-def _escrow(unit: Unit, live: LiveHand) -> Escrow | None:
+def _escrow(live: LiveHand) -> Escrow | None:
     secrets = live.known_secrets()
-    if not secrets.escrow or unit.sources.escrow is None:
+    if not secrets.escrow:
         return None
-    digest = escrow_digest(live.state.hand, secrets.escrow)
-    return {"key": unit.sources.escrow.id.hex(), "digest": digest.hex()}
+    return {"key": secrets.escrow_key.hex(), "digest": escrow_digest(live.state.hand, secrets.escrow).hex()}
 
 
 def deal_street(unit: Unit, hand: bytes, street: str) -> tuple[LiveHand, tuple[Dealt, ...]]:

@@ -24,12 +24,14 @@ class Secrets:
     Attributes:
         seed: the hand's.
         escrow: ciphertext for the auditor; empty for a public hand.
+        escrow_key: id of the auditor's key, 8 bytes.
         values: contributions taken so far; they become public with the commit.
         stacked: the cards of a test double's hand.
     """
 
     seed: Seed
     escrow: bytes = b""
+    escrow_key: bytes = b""
     values: Mapping[str, bytes] = field(default_factory=dict)
     stacked: tuple[str, ...] | None = None
 
@@ -41,6 +43,7 @@ class Secrets:
         content = {
             "seed": self.seed.value.hex(),
             "escrow": self.escrow.hex(),
+            "escrow_key": self.escrow_key.hex(),
             "values": {name: value.hex() for name, value in self.values.items()},
             "stacked": self.stacked,
         }
@@ -53,6 +56,7 @@ class Secrets:
         return cls(
             seed=Seed(bytes.fromhex(content["seed"])),
             escrow=bytes.fromhex(content["escrow"]),
+            escrow_key=bytes.fromhex(content["escrow_key"]),
             values={name: bytes.fromhex(value) for name, value in content["values"].items()},
             stacked=tuple(content["stacked"]) if content["stacked"] else None,
         )

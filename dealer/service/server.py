@@ -13,7 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from dealer.core.hand import Status
-from dealer.errors import CutcardError, Refused
+from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import publish, published_checkpoint
 from dealer.service import hands
@@ -24,6 +24,8 @@ from dealer.service.live import LiveHand
 from dealer.service.log_service import LogReader, LogServicer
 from dealer.service.metrics import Metrics
 from dealer.service.sources import Sources
+from dealer.service.table_service import TableServicer
+from dealer.service.tables import Tables
 from dealer.service.unit import Limits, Reply, Unit
 from dealer.store.interface import Store
 from dealer.store.sqlite import SqliteStore
@@ -91,14 +93,14 @@ class Dealer:
         engine: its writer.
     """
 
-    services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService")
+    services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService", "dealer.v1.TableService")
 
     def __init__(self, data: DataDir, settings: Settings, sources: Sources) -> None:
         """Takes what it runs on; nothing is opened before `start`."""
         self._data, self._settings, self._sources = data, settings, sources
         self._held = ExitStack()
-        self._background: set[asyncio.Task[None]] = set()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._deadlines: dict[bytes, asyncio.TimerHandle] = {}
         self._health = health.aio.HealthServicer()
         self._metrics = Metrics()
         self._published: int | None = None
@@ -116,14 +118,15 @@ class Dealer:
         try:
             self._held.enter_context(self._data.only_server())
             self._open()
+            await self._table_hands.recover()
             await self._publish()
             await self._listen(host, port)
         except BaseException:
             self._held.close()
             raise
-        self._repeat(self._publish, self._settings.publish_seconds)
-        self._repeat(self.engine.probe, _PROBE_SECONDS)
-        self._repeat(self.engine.forget_expired, _HOUSEKEEPING_SECONDS)
+        self._spawn(self._repeat(self._publish, self._settings.publish_seconds))
+        self._spawn(self._repeat(self.engine.probe, _PROBE_SECONDS))
+        self._spawn(self._repeat(self.engine.forget_expired, _HOUSEKEEPING_SECONDS))
 
     def _open(self) -> None:
         limits, database = self._settings.limits, self._data.database
@@ -133,13 +136,14 @@ class Dealer:
         if self.engine.store.origin != signer.name:
             raise CutcardError(f"the store is the log {self.engine.store.origin}, the key that of {signer.name}")
         self.engine.on_health = self._threadsafe(self._show_health)
-        self.engine.on_hands = self._threadsafe(self._watch_offers)
+        self.engine.on_hands = self._threadsafe(self._watch)
         self.engine.on_batch = self._metrics.batch
         self._reader = LogReader(lambda: SqliteStore(database, read_only=True))
         self._held.callback(self._reader.close)
+        self._table_hands = Tables(self.engine)
         self.engine.start()
         self._held.callback(self.engine.stop)
-        self._watch_offers(list(self.engine.live.values()))
+        self._watch(list(self.engine.live.values()))
 
     async def _listen(self, host: str, port: int) -> None:
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
@@ -171,6 +175,7 @@ class Dealer:
         return [
             DealerServicer(self.engine, identify, self._metrics).handler(),
             LogServicer(self.engine, self._reader).handler(),
+            TableServicer(self.engine, self._table_hands, identify, self._metrics).handler(),
         ]
 
     async def stop(self) -> None:
@@ -179,21 +184,26 @@ class Dealer:
         await self._set_health()
         for task in self._tasks:
             task.cancel()
+        for deadline in self._deadlines.values():
+            deadline.cancel()
+        self._table_hands.close()
         await self._server.stop(self._settings.grace_seconds)
         with suppress(CutcardError, OSError):
             await self._publish()
         await self._loop.run_in_executor(None, self._held.close)
 
-    def _repeat(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
-        async def repeat() -> None:
-            while True:
-                await asyncio.sleep(seconds)
-                try:
-                    await work()
-                except (CutcardError, OSError) as error:
-                    _log.error("work in the background failed", work=work.__name__, error=str(error))
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-        self._tasks.append(asyncio.create_task(repeat()))
+    async def _repeat(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except (CutcardError, OSError) as error:
+                _log.error("work in the background failed", work=work.__name__, error=str(error))
 
     def _threadsafe(self, call: Callable[..., None]) -> Callable[..., None]:
         def hop(*arguments: Any) -> None:
@@ -203,7 +213,7 @@ class Dealer:
         return hop
 
     def _show_health(self) -> None:
-        self._tasks.append(self._loop.create_task(self._set_health()))
+        self._spawn(self._set_health())
 
     async def _set_health(self) -> None:
         serving = self.engine.health.serving
@@ -212,25 +222,31 @@ class Dealer:
         for name in ("", *self.services):
             await self._health.set(name, status)
 
-    def _watch_offers(self, changed: list[LiveHand]) -> None:
+    def _watch(self, changed: list[LiveHand]) -> None:
+        """Counts what is in play, and sets a deadline for every offer."""
         self._metrics.hands_in_play.set(len(self.engine.live))
         self._metrics.log_entries.set(self.engine.tree.size)
-        if not self._settings.contribution_seconds:
-            return
         for live in changed:
-            if live.state.status is Status.OFFERED and not (live.secrets and live.secrets.values):
-                self._loop.call_later(self._settings.contribution_seconds, self._lock, live.state.hand)
+            hand = live.state.hand
+            if live.state.status is not Status.OFFERED:
+                if (deadline := self._deadlines.pop(hand, None)) is not None:
+                    deadline.cancel()
+            elif self._settings.contribution_seconds and hand not in self._deadlines:
+                self._lock_in(self._settings.contribution_seconds, hand)
 
-    def _lock(self, hand: bytes) -> None:
+    def _lock_in(self, seconds: float, hand: bytes) -> None:
+        self._deadlines[hand] = self._loop.call_later(seconds, lambda: self._spawn(self._lock(hand)))
+
+    async def _lock(self, hand: bytes) -> None:
         def run(unit: Unit) -> tuple[bytes, Reply]:
             hands.lock_deck(unit, hand)
             return hand, lambda proofs: b""
 
-        async def lock() -> None:
-            with suppress(Refused):  # it is locked already, or the dealer drains
-                await self.engine.submit(Command("", run))
-
-        self._tasks.append(self._loop.create_task(lock()))
+        try:
+            await self.engine.submit(Command("", run))
+        except Refused as refused:
+            if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
+                self._lock_in(_PROBE_SECONDS, hand)
 
     async def _publish(self) -> None:
         note = self.engine.note

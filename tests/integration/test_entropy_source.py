@@ -72,6 +72,7 @@ async def test_a_seed_that_comes_again_is_refused_also_after_a_restart(tmp_path:
             with pytest.raises(grpc.RpcError) as caught:
                 await room.open(f"again-{attempt}")
             assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "ENTROPY_SOURCE")
+            await dealer.engine.probe()
             assert not dealer.engine.health.serving
             assert dealer.engine.tree.size == size
 

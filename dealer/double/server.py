@@ -41,7 +41,7 @@ class Double(Dealer):
         self.verifier_key = data.signer().verifier_key
         self.stacked: dict[tuple[str, int], StackedDeck] = {}
         self.clock = DrivenClock(Sources().clock)
-        self._deadlines: dict[bytes, int] = {}
+        self._due: dict[bytes, int] = {}
         super().__init__(data, settings, Sources(clock=self.clock, escrow=escrow, family=TEST, stacked=self._stack_of))
 
     def _stack_of(self, state: HandState) -> tuple[str, ...] | None:
@@ -59,17 +59,17 @@ class Double(Dealer):
         wait = int(1000 * self._settings.contribution_seconds)
         for live in changed:
             if live.state.status is not Status.OFFERED:
-                self._deadlines.pop(live.state.hand, None)
+                self._due.pop(live.state.hand, None)
             elif wait:
-                self._deadlines.setdefault(live.state.hand, self.clock() + wait)
+                self._due.setdefault(live.state.hand, self.clock() + wait)
 
     def end_contributions(self) -> None:
         """Locks the offered hands whose deadline has passed on the driven clock."""
         now = self.clock()
-        for hand, due in list(self._deadlines.items()):
+        for hand, due in list(self._due.items()):
             if due <= now:
-                del self._deadlines[hand]
-                self._lock(hand)
+                del self._due[hand]
+                self._spawn(self._lock(hand))
 
 
 @contextlib.contextmanager

@@ -10,11 +10,10 @@ from pathlib import Path
 import grpc
 
 from dealer.core.entries import TEST
-from dealer.core.hand import HandState, Status
+from dealer.core.hand import HandState
 from dealer.double.clock import DrivenClock
 from dealer.double.decks import StackedDeck
 from dealer.service.datadir import DataDir
-from dealer.service.live import LiveHand
 from dealer.service.server import Dealer, Settings
 from dealer.service.sources import EscrowKey, Sources
 
@@ -29,6 +28,7 @@ class Double(Dealer):
     Attributes:
         stacked: what is chosen, by table and hand number.
         clock: its time.
+        contribution_milliseconds: after so long on this clock an offer ends; 0: only when asked.
         verifier_key: of its log; another one each time.
     """
 
@@ -41,7 +41,7 @@ class Double(Dealer):
         self.verifier_key = data.signer().verifier_key
         self.stacked: dict[tuple[str, int], StackedDeck] = {}
         self.clock = DrivenClock(Sources().clock)
-        self._due: dict[bytes, int] = {}
+        self.contribution_milliseconds = int(1000 * settings.contribution_seconds)
         super().__init__(data, settings, Sources(clock=self.clock, escrow=escrow, family=TEST, stacked=self._stack_of))
 
     def _stack_of(self, state: HandState) -> tuple[str, ...] | None:
@@ -53,23 +53,6 @@ class Double(Dealer):
         from dealer.double.servicer import TestDoubleServicer
 
         return [*super().handlers(), TestDoubleServicer(self).handler()]
-
-    def _watch(self, changed: list[LiveHand]) -> None:
-        super()._watch(changed)
-        wait = int(1000 * self._settings.contribution_seconds)
-        for live in changed:
-            if live.state.status is not Status.OFFERED:
-                self._due.pop(live.state.hand, None)
-            elif wait:
-                self._due.setdefault(live.state.hand, self.clock() + wait)
-
-    def end_contributions(self) -> None:
-        """Locks the offered hands whose deadline has passed on the driven clock."""
-        now = self.clock()
-        for hand, due in list(self._due.items()):
-            if due <= now:
-                del self._due[hand]
-                self._spawn(self._lock(hand))
 
 
 @contextlib.contextmanager

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import grpc
 from google.protobuf.message import Message
 
-from dealer.core.hand import VoidReason
+from dealer.core import entries
+from dealer.core.hand import Status, VoidReason
 from dealer.double.decks import StackedDeck, parse_deck
 from dealer.double.seats import stack_seats
 from dealer.errors import Reason, Refused
@@ -84,19 +86,31 @@ class TestDoubleServicer:
 
     async def _set_clock(self, data: bytes) -> pb.SetClockResponse:
         request = validate.decode(pb.SetClockRequest, data)
-        return pb.SetClockResponse(unix_milliseconds=self._stop_clock(request.unix_milliseconds))
+        return pb.SetClockResponse(unix_milliseconds=await self._stop_clock(request.unix_milliseconds))
 
     async def _advance_clock(self, data: bytes) -> pb.AdvanceClockResponse:
         request = validate.decode(pb.AdvanceClockRequest, data)
-        return pb.AdvanceClockResponse(unix_milliseconds=self._stop_clock(self._double.clock() + request.milliseconds))
+        later = self._double.clock() + request.milliseconds
+        return pb.AdvanceClockResponse(unix_milliseconds=await self._stop_clock(later))
 
-    def _stop_clock(self, milliseconds: int) -> int:
+    async def _stop_clock(self, milliseconds: int) -> int:
         try:
             now = self._double.clock.stop_at(milliseconds)
         except ValueError as error:
             raise Refused(Reason.INVALID_REQUEST, str(error)) from None
-        self._double.end_contributions()
+        await self._double.engine.submit(Command("", self._end_contributions))
         return now
+
+    def _end_contributions(self, unit: Unit) -> tuple[bytes, Reply]:
+        """Locks the offered hands whose deadline has passed by the driven clock, counted from the offer's own time."""
+        wait = self._double.contribution_milliseconds
+        for hand in list(self._double.engine.live):
+            live = unit.hand(hand)
+            if wait and live.offer is not None and live.state.status is Status.OFFERED:
+                offered = datetime.fromisoformat(entries.decode(unit.entry(live.offer))["time"])
+                if offered.timestamp() * 1000 + wait <= unit.now:
+                    hands.lock_deck(unit, hand)
+        return _NOTHING
 
 
 def _streets(request: pb.StackSeatsRequest) -> dict[str, dict[int, str]]:

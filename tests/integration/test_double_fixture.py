@@ -1,0 +1,160 @@
+"""The fixture `stacked_dealer`: a double of the test's own, with decks that the test chooses."""
+
+from datetime import UTC, datetime
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from dealer.client import CallError, CheckError, SyncClient
+from dealer.log.note import NoteSigner
+from dealer.testing import StackedDealer, StackError, counting_ids
+
+STREETS = ("third", "fourth", "fifth", "sixth", "seventh")
+
+
+def names(cards):
+    return " ".join(map(str, cards))
+
+
+def test_the_next_hand_is_dealt_from_the_stacked_deck_and_the_one_after_it_is_not(stacked_dealer: StackedDealer):
+    deck = "As Ks Qs Js Ts 9s"
+    client = stacked_dealer.client()
+    assert stacked_dealer.stack("t", deck) == 1
+    hand = client.open_hand("t", [1, 2])
+    assert names(hand.deal_street("third")) == deck
+    hand.void()
+    assert hand.deck[:8] == (*deck.split(), "2c", "2d")
+    after = client.open_hand("t", [1, 2])
+    after.void()
+    assert after.deck[:6] != tuple(deck.split())
+
+
+def test_a_hand_in_play_keeps_its_deck_when_the_next_one_is_stacked(stacked_dealer: StackedDealer):
+    client = stacked_dealer.client()
+    hand = client.open_hand("t", [1, 2])
+    assert stacked_dealer.stack("t", "2c 2d") == 2
+    hand.void()
+    assert hand.deck[:2] != ("2c", "2d")
+    follows = client.open_hand("t", [1, 2])
+    follows.void()
+    assert follows.deck[:2] == ("2c", "2d")
+
+
+def test_the_deck_is_worked_out_from_what_each_seat_gets_folds_included(stacked_dealer: StackedDealer):
+    stacked_dealer.stack_seats(
+        "t",
+        third={4: "As Ad | 7c", 2: "?? ?? | 2h", 9: "Kc Kd | Ks"},
+        fourth={4: "Ac", 2: "fold"},
+        seventh={4: "Ah", 9: "Kh"},
+    )
+    hand = stacked_dealer.client().open_hand("t", [4, 2, 9])
+    hand.deal_street("third")
+    assert hand.opener.seat == 2
+    hand.fold(2)
+    for street in STREETS[1:]:
+        hand.deal_street(street)
+    hand.close()
+    four, nine = hand.cards_of(4), hand.cards_of(9)
+    assert names(four[:4]) == "As Ad 7c Ac"
+    assert (str(four[-1]), str(nine[-1])) == ("Ah", "Kh")
+    assert names(nine[:3]) == "Kc Kd Ks"
+
+
+@pytest.mark.parametrize(
+    ("deck", "named"),
+    [
+        ("As Kd As", "As stands twice"),
+        ("As Jo", "'Jo' at place 2 is no card"),
+        ("As 10h", "'10h'"),
+        ("as", "'as'"),
+        ("", "names no card"),
+        (" ".join([*(["2c", "2d", "2h", "2s"]), "2c"]), "2c stands twice"),
+    ],
+)
+def test_an_impossible_deck_fails_when_it_is_stacked_and_names_the_card(stacked_dealer: StackedDealer, deck, named):
+    with pytest.raises(StackError, match=named):
+        stacked_dealer.stack("t", deck)
+    hand = stacked_dealer.client().open_hand("t", [1, 2])  # nothing was stacked
+    assert hand.number == 1
+
+
+def test_a_deck_of_another_kind_is_refused_when_the_hand_is_opened(stacked_dealer: StackedDealer):
+    stacked_dealer.stack("t", "2c")
+    with pytest.raises(CallError, match="2c is stacked, and short36 has no such card"):
+        stacked_dealer.client().open_hand("t", [1], game="free-draw", deck="short36")
+
+
+def test_a_hand_stacked_by_seats_is_refused_to_other_seats(stacked_dealer: StackedDealer):
+    stacked_dealer.stack_seats("t", third={1: "As Ad | 7c", 2: "Ks Kd | 8c"})
+    client = stacked_dealer.client()
+    with pytest.raises(CallError, match="stacked for a stud hand of the seats 1, 2"):
+        client.open_hand("t", [2, 1])
+    assert names(client.open_hand("t", [1, 2]).deal_street("third")) == "As Ks Ad Kd 7c 8c"
+
+
+def test_a_stacked_deck_survives_a_contribution(stacked_dealer: StackedDealer):
+    stacked_dealer.stack("t", "7c 7d")
+    hand = stacked_dealer.client().open_hand("t", [1, 2], contribute_as=["me"])
+    hand.void()
+    assert hand.deck[:2] == ("7c", "7d")
+
+
+def test_reset_drops_stacks_frees_tables_and_lets_the_clock_run(stacked_dealer: StackedDealer):
+    client = stacked_dealer.client()
+    client.open_hand("t", [1, 2])
+    stacked_dealer.stack("t", "2c 2d 2h 2s")
+    stacked_dealer.set_clock(datetime(2001, 1, 1, tzinfo=UTC))
+    stacked_dealer.reset()
+    hand = client.open_hand("t", [1, 2])
+    hand.void()
+    assert hand.number == 2
+    assert hand.deck[:4] != ("2c", "2d", "2h", "2s")
+    assert not hand.closed.content["time"].startswith("2001")
+
+
+def test_time_and_request_ids_can_be_driven(stacked_dealer: StackedDealer):
+    stacked_dealer.set_clock(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC))
+    client = stacked_dealer.client(request_ids=counting_ids())
+    hand = client.open_hand("t", [1, 2])
+    assert hand.commit.content["time"] == "2031-05-06T07:08:09.000Z"
+    stacked_dealer.advance_clock(90.5)
+    assert hand.void().content["time"] == "2031-05-06T07:09:39.500Z"
+
+
+def test_the_deadline_of_contributions_passes_on_the_driven_clock(stacked_dealer: StackedDealer):
+    stacked_dealer.set_clock(datetime(2031, 1, 1, tzinfo=UTC))
+    hand = stacked_dealer.client().open_hand("t", [1, 2], invited={"silent": bytes(32)})
+    stacked_dealer.advance_clock(59.9)
+    assert hand.status == "offered"
+    stacked_dealer.advance_clock(0.1)
+    hand.lock()  # finds that the dealer has locked it
+    assert hand.commit.content["withheld"] == ["silent"]
+    assert hand.commit.content["time"] == "2031-01-01T00:01:00.000Z"
+
+
+def test_a_client_with_a_real_log_s_key_takes_nothing_from_a_double(stacked_dealer: StackedDealer):
+    key = NoteSigner("example.com/room", Ed25519PrivateKey.generate()).verifier_key
+    with (
+        SyncClient(stacked_dealer.address, key) as client,
+        pytest.raises(CheckError, match="not signed by"),
+    ):
+        client.open_hand("t", [1, 2])
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_doubles_do_not_hear_each_other(stacked_dealer: StackedDealer, number: int):
+    """Each test's double has its own tables, decks and log, whatever runs beside it."""
+    ranks = "23456789TJQKA"
+    top = f"{ranks[number % 13]}s {ranks[number % 13]}h"
+    assert stacked_dealer.stack("shared", top) == 1
+    client = stacked_dealer.client()
+    hand = client.open_hand("shared", [1, 2])
+    hand.void()
+    assert " ".join(hand.deck[:2]) == top
+    assert client.refresh().size == 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(200))
+def test_200_doubles_in_parallel_do_not_hear_each_other(stacked_dealer: StackedDealer, number: int):
+    test_doubles_do_not_hear_each_other(stacked_dealer, number)

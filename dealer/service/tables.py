@@ -27,7 +27,7 @@ _KEEPER = "the referee"
 _AGAIN_SECONDS = 1.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Watcher:
     """Somebody who watches a hand: the newest state of it, and whether that is news."""
 

@@ -137,6 +137,7 @@ def _result(row: _Row, adjusted: float, alpha: float) -> TestResult:
         detail=outcome.detail,
         dimension=row.dimension,
         stratum=row.stratum,
+        bars=outcome.bars,
     )
 
 

@@ -2,7 +2,8 @@
 
 Elias's extraction: the number of a deck among the n! orders is uniform on 0 … n! - 1 if the decks are. Written in
 binary, n! splits that range into blocks of 2^a numbers, one for each bit a that is set in n!. Within a block the lower
-a bits are uniform, whatever the block. Nothing is thrown away but the block's name: 223.9 of 225.6 bits a deck are kept.
+a bits are uniform, whatever the block. Nothing is thrown away but the block's name: 224.0 of 225.6 bits of a deck of
+52 cards are kept.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def deck_numbers(decks: NDArray[np.uint8]) -> Iterator[int]:
         A number from 0 to n! - 1 for each deck; equal only for equal decks.
     """
     digits, _ = Batch(decks).lehmer_digits
-    # Digit i is one of i + 1. As many of them go into one 64-bit word as fit, so that few long multiplications are left.
+    # Digit i is one of i + 1. As many of them go into one 64-bit word as fit, which leaves few long multiplications.
     words: list[NDArray[np.uint64]] = []
     sizes: list[int] = []
     for i, digit in enumerate(digits):

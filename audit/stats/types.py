@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -61,6 +61,27 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
+class Bars:
+    """What a test compared, for a picture: how often each of some values came, against what is expected.
+
+    Attributes:
+        axis: what the values are (`rising sequences`, `seat`).
+        found: how often each came, shape (k,).
+        draws: how many decks were counted.
+        chance: of each value, shape (k,), or the same for all.
+        labels: the values' names; None where they are the numbers from `lowest` on.
+        lowest: the first value.
+    """
+
+    axis: str
+    found: NDArray[np.int64]
+    draws: int
+    chance: NDArray[np.float64] | float
+    labels: Sequence[str] | None = None
+    lowest: int = 0
+
+
+@dataclass(frozen=True)
 class TestResult:
     """What one test said.
 
@@ -77,6 +98,7 @@ class TestResult:
         detail: what was found, in words with numbers: the worst cell, expected against found.
         dimension: the strata's dimension (`day`), empty for the tests of all decks together.
         stratum: the label within the dimension; `between` for homogeneity.
+        bars: what it compared, where a picture of that explains it.
     """
 
     __test__ = False  # not a test for pytest to collect
@@ -93,6 +115,7 @@ class TestResult:
     detail: str
     dimension: str = ""
     stratum: str = ""
+    bars: Bars | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.names import card_name, rank_name
 from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
+from audit.stats.types import Bars
 
 
 def position_counts(cards: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -73,6 +74,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             p,
             n * n,
             f"{card_name(card, n)} at position {position}: {matrix.flat[worst]} times, expected {decks / n:.1f}",
+            bars=Bars(f"position of {card_name(card, n)}", matrix[card], decks, 1 / n),
         )
     )
     if n % 4:
@@ -95,6 +97,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             p,
             ranks.size,
             f"{rank_name(rank, n)} at position {position}: {ranks.flat[worst]} times, expected {decks * 4 / n:.1f}",
+            bars=Bars(f"position of rank {rank_name(rank, n)}", ranks[rank], decks, 4 / n),
         )
     )
     return outcomes

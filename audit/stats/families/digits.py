@@ -18,6 +18,7 @@ from audit.stats.pvalue import (
     smallest_of,
     two_sided,
 )
+from audit.stats.types import Bars
 
 WORDS = range(8, 17)
 """Lengths in bits of the random words whose signature is looked for: longer ones do not show."""
@@ -62,6 +63,7 @@ def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[O
             paid_tail(least, decks, 1 / sizes, np.where(sizes > 2, sizes, 1)),
             cells,
             f"digit {i} is {j}: {found} times, expected {decks / (i + 1):.1f}",
+            bars=Bars(f"digit {i}", matrix[i, : i + 1], decks, 1 / (i + 1)),
         ),
     ]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
+from audit.stats.types import Bars
 
 Counts = dict[str, NDArray[np.int64]]
 """Whole numbers that add up: those of two batches are those of both together."""
@@ -30,6 +31,7 @@ class Outcome:
         decks: decks that were counted, where this is not all of them.
         weight: its share of the chance of a false alarm, against 1 for an ordinary test. Fixed here, before any deck
             is seen: a few tests that nothing else can stand in for have more.
+        bars: what it compared, where a picture of that explains it.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Outcome:
     detail: str = ""
     decks: int | None = None
     weight: float = 1.0
+    bars: Bars | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.hands import CATEGORY_SHIFT, hand_worth
 from audit.stats.nulls import CATEGORIES, category_counts
 from audit.stats.pvalue import worst_cell, worst_of_cells
+from audit.stats.types import Bars
 
 WINS_WEIGHT = 20.0
 """Only who wins shows a rig that hands the better cards to one seat, so this test gets more of alpha than others."""
@@ -65,6 +66,7 @@ def _win_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
                 f"seat {seat + 1} has the best hand in {wins[seat]} of {decided} decks without a tie, "
                 f"expected {decided / seats:.1f}",
                 weight=WINS_WEIGHT,
+                bars=Bars("seat that wins", wins, decided, 1 / seats, lowest=1),
             )
         )
     for seats in SEATS:
@@ -79,6 +81,7 @@ def _win_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
                 hands.size,
                 f"seat {seat + 1}, {CATEGORIES[category]}: {hands.flat[worst]} times, "
                 f"expected {decks * odds[category]:.1f}",
+                bars=Bars(f"hands of seat {seat + 1}", hands[seat], decks, odds, CATEGORIES),
             )
         )
     return outcomes

@@ -12,6 +12,7 @@ from audit.stats.batch import Batch
 from audit.stats.families.family import Outcome
 from audit.stats.nulls import Pmf, sum_tail
 from audit.stats.pvalue import two_sided, worst_of_cells
+from audit.stats.types import Bars
 
 WIDEST = 128
 """Histograms with more values than these are tested by their sum alone."""
@@ -60,10 +61,11 @@ def histogram_outcomes(name: str, histogram: NDArray[np.int64], null: Pmf, weigh
     p = two_sided(*sum_tail(null.support, null.prob, decks, total)) if possible else 0.0
     mean = float(null.support @ null.prob)
     detail = f"{total / decks:.4f} a deck, expected {mean:.4f}"
-    found = [Outcome(name, total / decks, p, 1, detail, weight=weight)]
+    bars = Bars(name, counts, decks, null.prob, lowest=lowest) if len(null.support) <= WIDEST else None
+    found = [Outcome(name, total / decks, p, 1, detail, weight=weight, bars=bars)]
     if 2 < len(null.support) <= WIDEST:
         p, worst = worst_of_cells(counts, decks, null.prob)
         looks = len(null.prob)
         detail = f"value {lowest + worst}: {counts[worst]} times, expected {decks * null.prob[worst]:.1f}"
-        found.append(Outcome(f"{name}, one value", float(counts[worst]), p, looks, detail))
+        found.append(Outcome(f"{name}, one value", float(counts[worst]), p, looks, detail, bars=bars))
     return found

@@ -15,6 +15,7 @@ from audit.stats.deal import SEATS, third_street
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.nulls import THIRD_STREET, third_street_counts
 from audit.stats.pvalue import worst_cell, worst_of_cells
+from audit.stats.types import Bars
 
 _RANKS = "23456789TJQKA"
 HOLES = range(2, 11)
@@ -93,7 +94,8 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         found = kinds.flat[worst]
         detail = f"seat {seat + 1}, {THIRD_STREET[kind]}: {found} times, expected {decks * odds[kind]:.1f}"
         name = f"third street of {seats} seats"
-        outcomes.append(Outcome(name, float(found), p, kinds.size, detail))
+        bars = Bars(f"first three cards of seat {seat + 1}", kinds[seat], decks, odds, THIRD_STREET)
+        outcomes.append(Outcome(name, float(found), p, kinds.size, detail, bars=bars))
 
         ranks = counts[f"ranks of {seats}"]
         p, worst = worst_cell(ranks, decks, HOLDS_RANK)
@@ -101,7 +103,8 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         found = ranks.flat[worst]
         detail = f"seat {seat + 1} holds {_RANKS[rank]}: {found} times, expected {decks * HOLDS_RANK:.1f}"
         name = f"ranks held by {seats} seats"
-        outcomes.append(Outcome(name, float(found), p, ranks.size, detail))
+        bars = Bars(f"ranks that seat {seat + 1} holds", ranks[seat], decks, HOLDS_RANK, _RANKS)
+        outcomes.append(Outcome(name, float(found), p, ranks.size, detail, bars=bars))
 
         # Of two seats one has the lowest card where the other has the highest.
         for which in ("lowest", "highest") if seats > 2 else ("lowest",):
@@ -109,7 +112,8 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             p, seat = worst_cell(doors, decks, 1 / seats, seats if seats > 2 else 1)
             detail = f"seat {seat + 1}: {doors[seat]} times, expected {decks / seats:.1f}"
             name = f"{which} door card of {seats} seats"
-            outcomes.append(Outcome(name, float(doors[seat]), p, seats, detail))
+            bars = Bars(f"seat with the {which} door card", doors, decks, 1 / seats, lowest=1)
+            outcomes.append(Outcome(name, float(doors[seat]), p, seats, detail, bars=bars))
     return outcomes
 
 
@@ -139,13 +143,19 @@ def _hole_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         paired = counts[f"paired of {seats}"]
         p, seat = worst_cell(paired, decks, PAIR)
         detail = f"seat {seat + 1}: {paired[seat]} times, expected {decks * PAIR:.1f}"
-        outcomes.append(Outcome(f"paired hole cards of {seats} seats", float(paired[seat]), p, seats, detail))
+        bars = Bars("seat with a pair down", paired, decks, PAIR, lowest=1)
+        outcomes.append(
+            Outcome(f"paired hole cards of {seats} seats", float(paired[seat]), p, seats, detail, bars=bars)
+        )
         both = counts[f"both of {seats}"]
         p, worst = worst_cell(both, decks, BOTH_PAIRED)
-        one, other = list(combinations(range(1, seats + 1), 2))[worst]
+        pairs = list(combinations(range(1, seats + 1), 2))
+        one, other = pairs[worst]
         detail = f"seats {one} and {other}: {both[worst]} times, expected {decks * BOTH_PAIRED:.1f}"
         name = f"two of {seats} seats paired"
-        outcomes.append(Outcome(name, float(both[worst]), p, len(both), detail))
+        names = [f"{first}+{second}" for first, second in pairs]
+        bars = Bars("seats that both have a pair down", both, decks, BOTH_PAIRED, names)
+        outcomes.append(Outcome(name, float(both[worst]), p, len(both), detail, bars=bars))
     return outcomes
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from audit import protocol
 from audit.dealing import Play, may_complete, replay
@@ -19,8 +20,7 @@ from audit.findings import Finding
 from audit.forms import hand_text
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """All entries of one hand, with their log indexes. `offer` is None without one, `close` while the hand is open."""
 
     commit: Commit

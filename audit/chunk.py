@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from audit.checks import Case, Outcome, check_hand
 from audit.dealt import Dealt, dealt_hand
-from audit.entries import Close, Commit, Entry, Offer, Unknown, parse
+from audit.entries import Close, Commit, Offer, Unknown, parse
 from audit.errors import FormatError
 from audit.escrow import EscrowKeys
 from audit.findings import Finding
@@ -91,13 +91,10 @@ class Read:
 
 def read_stretch(setting: Setting, stretch: Stretch) -> Read:
     """Reads and checks one stretch of the log."""
-    read = Read()
-    held: dict[int, tuple[Entry, bytes]] = {}
+    reader = _Reader(setting, stretch)
     for number in range(stretch.first, stretch.last):
-        _read_bundle(setting, stretch, number, read, held)
-    settled = _check_whole_hands(setting, held, read)
-    read.traces = [trace for at, (entry, raw) in held.items() if (trace := _trace(at, entry, raw, settled))]
-    return read
+        reader.read_bundle(number)
+    return reader.finish()
 
 
 def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
@@ -115,71 +112,125 @@ def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
     return checked
 
 
-def _read_bundle(
-    setting: Setting, stretch: Stretch, number: int, read: Read, held: dict[int, tuple[Entry, bytes]]
-) -> None:
-    first = number * WIDTH
-    width = min(WIDTH, setting.size - first)
-    try:
-        raws = setting.log.entries(number, width)
-        if raws is None:
-            read.unknown.append((first, f"bundle {path('entries', number, width)} is not there"))
-    except FormatError as error:
+class _Reader:
+    """Reads a stretch bundle by bundle, and checks each hand as soon as its close comes in."""
+
+    def __init__(self, setting: Setting, stretch: Stretch) -> None:
+        self._setting = setting
+        self._stretch = stretch
+        self._read = Read()
+        self._held: dict[int, tuple[Offer | Commit | Close, bytes]] = {}
+        self._settled: set[int] = set()
+
+    def finish(self) -> Read:
+        """What the stretch came to."""
+        self._read.traces = [
+            _trace(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
+        ]
+        return self._read
+
+    def read_bundle(self, number: int) -> None:
+        """Reads a bundle and its tile of level 0."""
+        read, log = self._read, self._setting.log
+        first = number * WIDTH
+        width = min(WIDTH, self._setting.size - first)
+        where = path("entries", number, width)
         raws = None
-        read.unknown.append((first, f"bundle {path('entries', number, width)} does not decode"))
-        read.hands.findings.append(Finding("checkpoint", first, None, f"{path('entries', number, width)}: {error}"))
-    tile = _tile(setting, number, width, read)
-    if raws is not None:
-        read.entries += len(raws)
-        hashes = [leaf_hash(raw) for raw in raws]
-        _read_entries(first, raws, read, held)
-        if tile is not None:
-            read.hands.made["checkpoint"] += 1
-            _compare_tile(first, hashes, tile, read, held)
-    elif tile is not None:
-        hashes = [tile[i : i + HASH_BYTES] for i in range(0, len(tile), HASH_BYTES)]
-    else:
-        hashes = []
-    _keep_hashes(stretch, first, hashes, read)
+        try:
+            raws = log.entries(number, width)
+            if raws is None:
+                read.unknown.append((first, f"bundle {where} is not there"))
+        except FormatError as error:
+            read.unknown.append((first, f"bundle {where} does not decode"))
+            self._fail("checkpoint", first, None, f"{where}: {error}")
+        tile = self._tile(number, width) if log.has_tiles else None
+        hashes: list[bytes] = []
+        if raws is not None:
+            read.entries += len(raws)
+            hashes = [leaf_hash(raw) for raw in raws]
+            self._read_entries(first, raws)
+            if tile is not None:
+                read.hands.made["checkpoint"] += 1
+                self._compare_tile(first, hashes, tile)
+        elif tile is not None:
+            hashes = [tile[i : i + HASH_BYTES] for i in range(0, len(tile), HASH_BYTES)]
+        self._keep_hashes(first, hashes)
 
+    def _fail(self, check: str, index: int, hand: str | None, detail: str) -> None:
+        self._read.hands.findings.append(Finding(check, index, hand, detail))
 
-def _tile(setting: Setting, number: int, width: int, read: Read) -> bytes | None:
-    if not setting.log.has_tiles:
-        return None
-    try:
-        tile = setting.log.tile(0, number, width)
-    except FormatError as error:
-        finding = Finding("checkpoint", number * WIDTH, None, f"{path(0, number, width)}: {error}")
-        read.hands.findings.append(finding)
-        return None
-    if tile is None:
-        read.missing_tiles.append(path(0, number, width))
-    return tile
+    def _tile(self, number: int, width: int) -> bytes | None:
+        where = path(0, number, width)
+        try:
+            tile = self._setting.log.tile(0, number, width)
+        except FormatError as error:
+            self._fail("checkpoint", number * WIDTH, None, f"{where}: {error}")
+            return None
+        if tile is None:
+            self._read.missing_tiles.append(where)
+        return tile
 
+    def _compare_tile(self, first: int, hashes: list[bytes], tile: bytes) -> None:
+        if b"".join(hashes) == tile:
+            return
+        wrong = [i for i, found in enumerate(hashes) if tile[HASH_BYTES * i : HASH_BYTES * (i + 1)] != found]
+        at = first + wrong[0]
+        hand = hand_text(self._held[at][0].hand) if at in self._held else None
+        expected = tile[HASH_BYTES * wrong[0] : HASH_BYTES * (wrong[0] + 1)]
+        more = f" ({len(wrong)} entries of this tile disagree)" if len(wrong) > 1 else ""
+        found = hashes[wrong[0]].hex()
+        detail = f"the tile and the entry disagree: expected leaf {expected.hex()}, found {found}{more}"
+        self._fail("checkpoint", at, hand, detail)
 
-def _compare_tile(
-    first: int, hashes: list[bytes], tile: bytes, read: Read, held: dict[int, tuple[Entry, bytes]]
-) -> None:
-    if b"".join(hashes) == tile:
-        return
-    wrong = [i for i, found in enumerate(hashes) if tile[HASH_BYTES * i : HASH_BYTES * (i + 1)] != found]
-    at = first + wrong[0]
-    entry = held[at][0] if at in held else None
-    hand = None if entry is None or isinstance(entry, Unknown) else hand_text(entry.hand)
-    expected = tile[HASH_BYTES * wrong[0] : HASH_BYTES * (wrong[0] + 1)]
-    more = f" ({len(wrong)} entries of this tile disagree)" if len(wrong) > 1 else ""
-    detail = f"the tile and the entry disagree: expected leaf {expected.hex()}, found {hashes[wrong[0]].hex()}{more}"
-    read.hands.findings.append(Finding("checkpoint", at, hand, detail))
+    def _keep_hashes(self, first: int, hashes: list[bytes]) -> None:
+        read = self._read
+        read.roots.append(_subtree(hashes) if hashes else None)
+        for size in self._stretch.sizes:
+            if first < size < first + WIDTH:
+                read.roots_at[size] = _subtree(hashes[: size - first]) if hashes else None
+        for index in self._stretch.leaves:
+            if first <= index < first + len(hashes):
+                read.leaves[index] = hashes[index - first]
 
+    def _read_entries(self, first: int, raws: list[bytes]) -> None:
+        read, held = self._read, self._held
+        read.hands.made["schema"] += len(raws)
+        for at, raw in enumerate(raws, first):
+            try:
+                entry = parse(raw)
+            except SchemaError as error:
+                read.is_test = read.is_test or error.test
+                self._fail("schema", at, error.hand, str(error))
+                continue
+            read.is_test = read.is_test or entry.test
+            if isinstance(entry, Unknown):
+                read.unknown.append((at, f"schema {entry.schema[:80]!a}"))
+                continue
+            held[at] = (entry, raw)
+            if isinstance(entry, Close):
+                case = self._whole_hand(at, entry)
+                if case is not None:
+                    _add_hand(self._setting, case, read.hands)
 
-def _keep_hashes(stretch: Stretch, first: int, hashes: list[bytes], read: Read) -> None:
-    read.roots.append(_subtree(hashes) if hashes else None)
-    for size in stretch.sizes:
-        if first < size < first + WIDTH:
-            read.roots_at[size] = _subtree(hashes[: size - first]) if hashes else None
-    for index in stretch.leaves:
-        if first <= index < first + len(hashes):
-            read.leaves[index] = hashes[index - first]
+    def _whole_hand(self, at: int, close: Close) -> Case | None:
+        """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""
+        held, settled = self._held, self._settled
+        if close.commit in settled or close.commit not in held:
+            return None
+        commit = held[close.commit][0]
+        if not isinstance(commit, Commit) or commit.hand != close.hand:
+            return None
+        offer = None
+        if commit.offer is not None:
+            named = held[commit.offer][0] if commit.offer in held and commit.offer < close.commit else None
+            if not isinstance(named, Offer) or named.hand != commit.hand or commit.offer in settled:
+                return None
+            offer = named
+            settled.add(commit.offer)
+        elif commit.contributions or commit.withheld:
+            return None  # its offer may be one that it does not name
+        settled.update((close.commit, at))
+        return Case(commit, close.commit, offer, close, at)
 
 
 def _subtree(hashes: list[bytes]) -> Peaks:
@@ -190,45 +241,6 @@ def _subtree(hashes: list[bytes]) -> Peaks:
         for leaf in hashes:
             peaks.append(leaf)
     return peaks
-
-
-def _read_entries(first: int, raws: list[bytes], read: Read, held: dict[int, tuple[Entry, bytes]]) -> None:
-    read.hands.made["schema"] += len(raws)
-    for at, raw in enumerate(raws, first):
-        try:
-            entry = parse(raw)
-        except SchemaError as error:
-            read.is_test = read.is_test or error.test
-            read.hands.findings.append(Finding("schema", at, error.hand, str(error)))
-            continue
-        read.is_test = read.is_test or entry.test
-        if isinstance(entry, Unknown):
-            read.unknown.append((at, f"schema {entry.schema[:80]!a}"))
-        else:
-            held[at] = (entry, raw)
-
-
-def _check_whole_hands(setting: Setting, held: dict[int, tuple[Entry, bytes]], read: Read) -> set[int]:
-    """Checks the hands whose entries are all here and name each other; gives the indexes of these entries."""
-    settled: set[int] = set()
-    for at, (close, _) in held.items():
-        if not isinstance(close, Close) or close.commit in settled or close.commit >= at:
-            continue
-        commit = held[close.commit][0] if close.commit in held else None
-        if not isinstance(commit, Commit) or commit.hand != close.hand:
-            continue
-        offer: Offer | None = None
-        if commit.offer is not None:
-            named = held[commit.offer][0] if commit.offer in held and commit.offer < close.commit else None
-            if not isinstance(named, Offer) or named.hand != commit.hand or commit.offer in settled:
-                continue
-            offer = named
-            settled.add(commit.offer)
-        elif commit.contributions or commit.withheld:
-            continue  # its offer may be one that it does not name
-        settled.update((close.commit, at))
-        _add_hand(setting, Case(commit, close.commit, offer, close, at), read.hands)
-    return settled
 
 
 def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:
@@ -252,13 +264,10 @@ def _voided(case: Case, outcome: Outcome) -> Iterator[VoidedHand]:
             yield hand
 
 
-def _trace(at: int, entry: Entry, raw: bytes, settled: set[int]) -> Trace | None:
-    kept = None if at in settled else raw
+def _trace(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trace:
     if isinstance(entry, Commit):
         taken = tuple([name for name, _ in entry.contributions])
         return CommitTrace(at, entry.hand, entry.table, entry.number, entry.offer, taken, entry.withheld, kept)
     if isinstance(entry, Close):
         return CloseTrace(at, entry.hand, entry.commit, entry.reason, kept)
-    if isinstance(entry, Offer):
-        return OfferTrace(at, entry.hand, entry.table, entry.number, kept)
-    return None
+    return OfferTrace(at, entry.hand, entry.table, entry.number, kept)

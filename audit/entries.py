@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from audit import forms, jcs, protocol
 from audit.errors import FormatError
 from audit.events import Event, read_events, split_events
-from audit.forms import SchemaError
+from audit.forms import SchemaError, hand_text
 
 MAX_ENTRY_BYTES = 65_535
 PRODUCTION = "cutcard/v1/"
@@ -39,8 +39,7 @@ class Openings(NamedTuple):
     salts: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A hand that invites contributions. `hand` is 16 raw bytes; hashes are raw."""
 
     test: bool
@@ -57,8 +56,7 @@ class Offer:
     time: str
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A hand's commitment to its deck. `offer` is an entry index, None where the hand invited nobody."""
 
     test: bool
@@ -79,8 +77,7 @@ class Commit:
     time: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Close:
+class Close(NamedTuple):
     """A hand's end. `commit` is an entry index; members that the policy asks for are None where they are absent."""
 
     test: bool
@@ -96,6 +93,10 @@ class Close:
     history: bytes | None
     deck: str | None
     time: str
+
+    def __repr__(self) -> str:
+        """Without the seed: a close may be shown before anybody asked for its seed."""
+        return f"Close(hand={hand_text(self.hand)}, commit={self.commit}, outcome={self.outcome}, seed=<seed>)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ disagree about.
 from __future__ import annotations
 
 import json
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import orjson
 import rfc8785
 
 from audit.errors import FormatError
@@ -17,16 +18,8 @@ from audit.errors import FormatError
 MAX_INTEGER = 2**53 - 1
 
 
-class _Odd:
-    """Stands for a number that no entry may hold, so that no comparison with an integer can succeed by accident."""
-
-
 def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON")
-
-
-def _odd(_text: str) -> _Odd:
-    return _Odd()
 
 
 def _number(text: str) -> int | float:
@@ -34,22 +27,19 @@ def _number(text: str) -> int | float:
     return value if abs(value) <= MAX_INTEGER else float(value)
 
 
-_FAST = json.JSONDecoder(parse_float=_odd, parse_constant=_refuse_constant)
 _FULL = json.JSONDecoder(parse_int=_number, parse_constant=_refuse_constant)
-# Keeps the order of what was decoded: whether the members stand in order is for `entries`, which knows their names.
-_IN_ORDER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
-def decode_in_order(raw: bytes) -> object | None:
+def decode_in_order(raw: bytes) -> Any | None:
     """Decodes plain canonical JSON fast; None where that is not certain and `decode` has to look.
 
-    The result re-encodes to exactly `raw`, is ASCII, and holds no number but integers. Members are in the order of the
-    bytes: the caller compares them with a sorted list of names.
+    The result re-encodes to exactly `raw` and is ASCII. Members are in the order of the bytes, and numbers may be
+    floats in any spelling: the caller, who knows the names and types of members, compares them with a sorted list.
     """
     try:
-        value: object = _FAST.decode(raw.decode("ascii"))
-        return value if _IN_ORDER.encode(value).encode("ascii") == raw else None
-    except (ValueError, TypeError, RecursionError):
+        value = orjson.loads(raw)
+        return value if orjson.dumps(value) == raw and raw.isascii() else None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
 
 

@@ -398,17 +398,27 @@ def honest(*, test: bool = False, hands: Iterable[Draft] | None = None) -> Book:
     return book
 
 
-def many(count: int, tables: int = 4, sealed: bool = False) -> Book:
-    """A longer honest log of stud hands at several tables, three seats each."""
+def many(count: int, tables: int = 4, *, sealed: bool = False) -> Book:
+    """A longer honest log: six-handed stud at several tables, with folds that differ from hand to hand."""
     book = Book()
     for number in range(count):
-        table = number % tables
         draft = Draft(
             f"many {number}",
-            table=f"table-{table}",
+            table=f"table-{number % tables}",
             number=number // tables + 1,
             seats=[1, 2, 3, 4, 5, 6],
             reveal="sealed" if sealed else "public",
         )
-        book.play(draft.deal(folds={"third": [2, 4], "fifth": [6]}))
+        book.play(draft.deal(folds=_some_folds(draft)))
     return book
+
+
+def _some_folds(draft: Draft) -> dict[str, list[int]]:
+    """Who folds when: up to two seats after each street, and always two seats at the end."""
+    live = list(draft.seats)
+    folds: dict[str, list[int]] = {}
+    for street, byte in zip(STREETS, drawn(f"folds {draft.label}", len(STREETS)), strict=True):
+        out = [live[byte // 8 % len(live)]] if byte % 8 < 5 and len(live) > 2 else []
+        folds[street] = out
+        live = [seat for seat in live if seat not in out]
+    return folds

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,9 +104,14 @@ class TableRoom:
         return Started(self.stub, answer.table_hand, {token.seat: token.token for token in answer.tokens})
 
 
-async def play_hands(room: TableRoom, table: str, hands: int, seed: int) -> int:
-    """Plays hands at one table with the stacks carried on; returns how many chips there are at the end."""
+async def play_hands(clients: Sequence[TableRoom], table: str, hands: int, seed: int) -> int:
+    """Plays hands at one table, every seat by a client of its own, with the stacks carried on.
+
+    Returns:
+        How many chips there are at the end.
+    """
     rng = random.Random(seed)
+    room, *players = rng.sample(list(clients), len(clients))
     stacks = {seat: rng.randint(200, 3000) for seat in rng.sample(range(1, 9), rng.randint(2, 8))}
     for number in range(hands):
         stacks = {seat: stack or 1000 for seat, stack in stacks.items()}
@@ -115,7 +120,10 @@ async def play_hands(room: TableRoom, table: str, hands: int, seed: int) -> int:
         started = await room.start(stacks, table=table, game=game)
         assert started.hand.hand.number == number + 1
         watcher = asyncio.create_task(started.seen(rng.choice([0, *stacks])))
-        over = await started.play_out(at_random(rng))
+        while not started.hand.finished:
+            started.stub = players[started.hand.to_act % len(players)].stub
+            await started.act(at_random(rng))
+        over = started.hand
         events = await watcher
         assert [event.sequence for event in events] == list(range(1, len(events) + 1))
         assert events[-1].WhichOneof("event") == "hand_finished"

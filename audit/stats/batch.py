@@ -17,7 +17,7 @@ Index = NDArray[np.intp]
 def invert(permutations: Bytes) -> Bytes:
     """The inverse of each column of an (n, N) array of permutations."""
     n, decks = permutations.shape
-    inverse = np.empty_like(permutations)
+    inverse = np.empty((n, decks), np.uint8)
     flat = inverse.reshape(-1)
     column = np.arange(decks)
     for position in range(n):
@@ -131,7 +131,7 @@ class Batch:
     @cached_property
     def _along(self) -> Bytes:
         """The decks before and these, (n, before + N)."""
-        return self.cards if not len(self.before) else np.concatenate([self.before.T, self.cards], axis=1)
+        return np.concatenate([np.ascontiguousarray(self.before.T), self.cards], axis=1)
 
     @cached_property
     def following(self) -> Batch:
@@ -157,7 +157,7 @@ class Batch:
     @cached_property
     def _successors(self) -> Bytes:
         along = self._along
-        follower = np.empty_like(along)
+        follower = np.empty(along.shape, np.uint8)
         flat, width, columns = follower.reshape(-1), np.intp(along.shape[1]), np.arange(along.shape[1])
         for position in range(self.n):
             flat[along[position] * width + columns] = along[(position + 1) % self.n]

@@ -12,7 +12,7 @@ from audit.stats.batch import Bytes
 from audit.stats.corpus import SEATS, Corpus, Plan, grouped
 from audit.stats.deal import SEATS as TABLES
 from audit.stats.tally import Packer
-from audit.stats.types import Chunk, Source
+from audit.stats.types import CHUNK, Chunk, Source
 from audit.stats.workers import WHOLE, Job, Workers
 
 UNLABELLED = "(none)"
@@ -28,6 +28,7 @@ def count_source(
     names: tuple[str, ...] | None = None,
     dimensions: tuple[str, ...] = (),
     processes: int | None = None,
+    piece: int = CHUNK,
     progress: Callable[[int], None] = lambda decks: None,
 ) -> Corpus | None:
     """Counts all decks of a source.
@@ -38,6 +39,7 @@ def count_source(
         names: families to count, None for all.
         dimensions: dimensions of strata.
         processes: how many count; None for one on each core.
+        piece: decks counted at a time.
         progress: is told of decks read.
 
     Returns:
@@ -53,7 +55,7 @@ def count_source(
         for chunk in source:
             if counter is None:
                 corpus = Corpus.empty(Plan(chunk.decks.shape[1], order, names, dimensions))
-                counter = _Counter(corpus, processes)
+                counter = _Counter(corpus, processes, piece)
             counter.add(chunk)
             digest.update(np.ascontiguousarray(chunk.decks).data)
             progress(len(chunk.decks))
@@ -72,9 +74,10 @@ def count_source(
 class _Counter:
     """Packs decks for all together and for each stratum, and has the full packs counted."""
 
-    def __init__(self, corpus: Corpus, processes: int | None) -> None:
+    def __init__(self, corpus: Corpus, processes: int | None, piece: int) -> None:
         self._corpus = corpus
         self._workers = Workers(corpus.plan, processes, corpus.keys.add)
+        self._piece = piece
         self._packers: dict[tuple[str, str], Packer] = {}
 
     def add(self, chunk: Chunk) -> None:
@@ -99,7 +102,7 @@ class _Counter:
     def _pack(self, stratum: tuple[str, str], decks: Bytes) -> None:
         tally = self._corpus.whole if stratum == WHOLE else self._corpus.stratum(*stratum)
         tally.passed(decks[:, : self._corpus.plan.n])
-        packer = self._packers.setdefault(stratum, Packer(decks.shape[1]))
+        packer = self._packers.setdefault(stratum, Packer(decks.shape[1], self._piece))
         for before, piece in packer.add(decks):
             self._workers.submit(Job(stratum, before, piece))
 

@@ -20,7 +20,6 @@ from audit.stats.duplicates import deck_keys
 from audit.stats.errorcontrol import holm
 from audit.stats.evalues import Bank
 from audit.stats.families.family import FEWEST
-from audit.stats.tally import Packer
 from audit.stats.types import CHUNK, Alarm, BatteryResult, Detectable, Source, TestResult, Verdict
 
 EVERY = 100
@@ -77,7 +76,6 @@ class _Watcher:
 
     def __init__(self, plan: Plan, alpha: float) -> None:
         self._corpus = Corpus.empty(plan)
-        self._packer = Packer(plan.n)
         self._bank = Bank(plan.n, EVERY)
         self._alpha = alpha
         self._looks: list[TestResult] = []

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from audit.stats.batch import LAGS, Batch
 from audit.stats.families import Family
 from audit.stats.families.family import Counts
-from audit.stats.types import CHUNK
 
 Decks = NDArray[np.uint8]
 
@@ -78,9 +77,9 @@ class Tally:
 
 
 class Packer:
-    """Gathers decks, in order, into pieces of `CHUNK`, each with the decks right before it."""
+    """Gathers decks, in order, into pieces of one size, each with the decks right before it."""
 
-    def __init__(self, n: int, size: int = CHUNK) -> None:
+    def __init__(self, n: int, size: int) -> None:
         self._size = size
         self._waiting: list[Decks] = []
         self._count = 0

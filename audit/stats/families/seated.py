@@ -39,12 +39,12 @@ def _count(batch: Batch) -> Counts:
         "wins": _by_number(seats, best & decided),
         "paired": _by_number(seats, batch.ranks[:places] == batch.ranks[places : 2 * places]),
         "ranks": np.stack([_by_number(seats, (held >> np.uint16(rank)) & 1 == 1) for rank in range(_RANKS)], axis=1),
-        "places": np.array(places * batch.size, np.int64),
+        "places": np.array([places * batch.size], np.int64),
     }
 
 
 def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
-    places = int(counts["places"]) // decks
+    places = int(counts["places"][0]) // decks
     outcomes = []
     for number in np.flatnonzero(counts["hands"] >= FEWEST).tolist():
         hands, decided, wins = (int(counts[key][number]) for key in ("hands", "decided", "wins"))

@@ -1,0 +1,115 @@
+"""Each family's null, checked against every permutation of a few cards, and what each count counts."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from audit.stats.batch import Batch, lehmer_digits, swap_digits
+from audit.stats.families import FAMILIES
+from audit.stats.families.between_decks import kept_neighbours
+from audit.stats.families.neighbours import STATISTICS as NEIGHBOUR_STATISTICS
+from audit.stats.families.permutations import STATISTICS
+from audit.stats.families.precedence import PRECEDENCE
+from audit.stats.families.successors import SUCCESSORS
+from audit.stats.families.sums import DeckStatistic, histogram_outcomes
+from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
+from tests.unit.stats.decks import every_permutation, fair
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda each: each.name)
+@pytest.mark.parametrize("n", [5, 7])
+def test_every_permutation_together_has_exactly_the_null(statistic: DeckStatistic, n: int) -> None:
+    every = Batch(every_permutation(n))
+    null = statistic.null(n)
+    found = statistic.histogram(every) / every.size
+    expected = np.zeros_like(found)
+    expected[null.support[0] : null.support[0] + len(null.prob)] = null.prob
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", NEIGHBOUR_STATISTICS, ids=lambda each: each.name)
+def test_every_deck_of_two_ranks_has_exactly_the_null_of_neighbours(statistic: DeckStatistic) -> None:
+    every = Batch(every_permutation(8))
+    null = statistic.null(8)
+    found = statistic.histogram(every) / every.size
+    assert found[null.support[0] :][: len(null.prob)] == pytest.approx(null.prob, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [4, 6, 7])
+def test_followers_kept_round_the_circle_have_exactly_their_null(n: int) -> None:
+    kept = Counter()
+    for deck in every_permutation(n):
+        kept[sum(int((deck[i] + 1) % n == deck[(i + 1) % n]) for i in range(n))] += 1
+    null = kept_neighbours(n)
+    total = sum(kept.values())
+    assert [kept[k] / total for k in range(n + 1)] == pytest.approx(list(null.prob), abs=1e-12)
+
+
+@pytest.mark.parametrize("digits", [swap_digits, lehmer_digits])
+def test_digits_name_every_permutation_once(digits: object) -> None:
+    every = np.ascontiguousarray(every_permutation(6).T)
+    found = digits(every)  # type: ignore[operator]
+    assert all(np.bincount(row).tolist() == [720 // (i + 1)] * (i + 1) for i, row in enumerate(found))
+    assert len({tuple(column) for column in found.T}) == 720
+
+
+def test_swap_digits_are_the_swaps_of_the_shuffle() -> None:
+    decks = fair(50, 3)
+    for deck, swaps in zip(decks, swap_digits(np.ascontiguousarray(decks.T)).T, strict=True):
+        rebuilt = list(range(52))
+        for i in range(51, 0, -1):
+            rebuilt[i], rebuilt[swaps[i]] = rebuilt[swaps[i]], rebuilt[i]
+        assert rebuilt == deck.tolist()
+
+
+def test_followers_are_counted_round_the_deck() -> None:
+    decks = fair(7, 1, n=10)
+    followers = SUCCESSORS.count(Batch(decks))["followers"]
+    for distance in (1, 4):
+        expected = np.zeros((10, 10), np.int64)
+        for deck in decks:
+            for place, card in enumerate(deck):
+                expected[card, deck[(place + distance) % 10]] += 1
+        assert np.array_equal(followers[distance - 1], expected)
+
+
+def test_precedence_counts_who_lies_above() -> None:
+    decks = fair(9, 2, n=6)
+    above = PRECEDENCE.count(Batch(decks))["above"]
+    for one in range(6):
+        for other in range(one + 1, 6):
+            assert above[one, other] == sum(list(deck).index(one) < list(deck).index(other) for deck in decks)
+
+
+def test_every_family_merges_to_what_it_counts_together() -> None:
+    decks = fair(400, 4)
+    for family in FAMILIES:
+        whole = family.count(Batch(decks))
+        halves = family.merge(family.count(Batch(decks[:150])), family.count(Batch(decks[150:], before=decks[:150])))
+        assert all(np.array_equal(whole[key], halves[key]) for key in whole), family.name
+
+
+def test_an_order_from_before_the_shuffle_is_undone() -> None:
+    order = np.random.default_rng(1).permutation(52).astype(np.uint8)
+    placed = fair(300, 6)
+    cards = np.argsort(order).astype(np.uint8)[placed]
+    batch = Batch(cards, order)
+    assert np.array_equal(batch.perm, placed.T)
+    assert np.array_equal(batch.inverse, Batch(placed).inverse)
+
+
+def test_third_street_and_holes_are_where_they_are_dealt() -> None:
+    decks = fair(60, 8)
+    counts = THIRD_STREET_HANDS.count(Batch(decks)) | PAIRED_HOLES.count(Batch(decks))
+    seat, seats = 2, 5
+    hands = decks[:, [seat, seats + seat, 2 * seats + seat]] // 4
+    assert counts["ranks of 5"][seat].tolist() == [int((hands == rank).any(axis=1).sum()) for rank in range(13)]
+    assert counts["paired of 5"][seat] == int((hands[:, 0] == hands[:, 1]).sum())
+    doors = decks[:, 2 * seats : 3 * seats]
+    assert counts["lowest door of 5"].tolist() == np.bincount(doors.argmin(axis=1), minlength=5).tolist()
+
+
+def test_an_impossible_value_has_no_chance() -> None:
+    null = STATISTICS[3].null(5)  # cycles: at least one
+    assert histogram_outcomes("cycles", np.array([1, 200, 0, 0, 0, 0]), null)[0].p == 0.0

@@ -6,6 +6,7 @@ It works on positions, seats and faces alone. Which card lies at a position is l
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 from dealer.core.cards import DECK_KINDS
 from dealer.errors import Reason, Refused
@@ -108,6 +109,7 @@ class Show:
 
 
 Event = Deal | Draw | Fold | Show
+_CARD_EVENTS = (Deal, Draw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,13 @@ class HandState:
     @property
     def dealt(self) -> tuple[Dealt, ...]:
         """The cards dealt so far, by position."""
-        return tuple(card for event in self.events if isinstance(event, Deal | Draw) for card in event.cards)
+        return tuple(chain.from_iterable([event.cards for event in self.events if isinstance(event, _CARD_EVENTS)]))
 
     @property
     def live(self) -> tuple[int, ...]:
         """The seats still in, in dealing order."""
         folded = {event.seat for event in self.events if isinstance(event, Fold)}
-        return tuple(seat for seat in self.seats if seat not in folded)
+        return tuple([seat for seat in self.seats if seat not in folded]) if folded else self.seats
 
     @property
     def cards_left(self) -> int:
@@ -207,8 +209,9 @@ def _street_cards(state: HandState, street: Street) -> tuple[Dealt, ...]:
     start = len(state.dealt)
     if street.board_if_short and state.cards_left < len(state.live):
         return (Dealt(start, BOARD, Face.UP),)
-    order = [(seat, face) for face in street.rounds for seat in state.live]
-    return tuple(Dealt(start + i, seat, face) for i, (seat, face) in enumerate(order))
+    live = state.live
+    order = [(seat, face) for face in street.rounds for seat in live]
+    return tuple([Dealt(start + i, seat, face) for i, (seat, face) in enumerate(order)])
 
 
 def draw(state: HandState, wanted: Sequence[tuple[int, Face]]) -> tuple[HandState, Draw]:

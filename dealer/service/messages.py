@@ -29,6 +29,7 @@ _STATE = {
 def hand_message(live: LiveHand) -> types_pb2.Hand:
     """Returns a hand without its list of commitments and receipts."""
     state = live.state
+    street = state.street
     return types_pb2.Hand(
         hand_id=hand_text(state.hand),
         table=state.table,
@@ -38,7 +39,7 @@ def hand_message(live: LiveHand) -> types_pb2.Hand:
         seats=state.seats,
         live_seats=state.live,
         state=_STATE[state.status],
-        street=STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED,
+        street=STREET[street] if street else types_pb2.STREET_UNSPECIFIED,
         cards_left=state.cards_left,
         reveal=_REVEAL[state.reveal],
         seed_commitment=state.seed_commitment,
@@ -60,17 +61,18 @@ def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = 
 
 def opener(live: LiveHand) -> types_pb2.Opener | None:
     """Names who opens the street just dealt, by the up cards alone (STUD.md, section 2); None with one seat left."""
-    state, faces = live.state, faces_of(live)
-    if len(state.live) < 2:
+    state, cards = live.state, live.known_deck().cards
+    seats = state.live
+    if len(seats) < 2:
         return None
     up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
     for each in state.dealt:
         if each.face is Face.UP:
-            up[each.seat].append(faces(each.position)[0])
+            up[each.seat].append(cards[each.position])
     if state.street == state.game.streets[0].name:
-        seat = lowest_door({seat: cards[0] for seat, cards in up.items() if cards}, state.live)
+        seat = lowest_door({seat: showing[0] for seat, showing in up.items() if showing}, seats)
         return types_pb2.Opener(seat=seat, reason=types_pb2.OPENER_REASON_LOWEST_CARD)
-    return types_pb2.Opener(seat=highest_showing(up, state.live), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
+    return types_pb2.Opener(seat=highest_showing(up, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
 
 
 class FullHand:

@@ -62,10 +62,10 @@ def broken_links(document: Document) -> Iterator[str]:
         target, _, fragment = link["target"].partition("#")
         if re.match(r"[a-z]+:", target):
             continue
-        path = (document.path.parent / target).resolve() if target else document.path
-        if not path.exists():
+        path = (document.path.parent / target).resolve()
+        if target and not path.exists():
             yield f"{document.line(link.start())}: {link['target']} is not there"
-        elif fragment and fragment not in anchors(Document(path, path.read_text("utf-8"))):
+        elif fragment and fragment not in anchors(Document(path, path.read_text("utf-8")) if target else document):
             yield f"{document.line(link.start())}: {link['target']}: no such heading"
 
 

@@ -76,14 +76,17 @@ class Tables:
         """Returns a hand as it stands now. On the writer's thread.
 
         Raises:
-            Refused: the referee runs no such hand, or its answers have expired.
+            Refused: the referee runs no such hand, its answers have expired, or it was given up.
         """
         kept = unit.kept(_KEEPER, hand)
         if kept is None:
             raise Refused(Reason.HAND_NOT_FOUND, "the referee runs no such hand")
         version, record = kept
         known = self._plays.get(hand)
-        return known[1] if known is not None and known[0] == version else table_play.read_play(record)
+        play = known[1] if known is not None and known[0] == version else table_play.read_play(record)
+        if play.state.waits_for is not None and not unit.hand(hand).state.in_play:
+            raise Refused(Reason.HAND_CLOSED, "the hand was given up")
+        return play
 
     def save(self, unit: Unit, play: Play) -> None:
         """Makes a hand's new state part of a unit of change. On the writer's thread."""
@@ -191,7 +194,8 @@ class Tables:
         try:
             await self._engine.submit(Command("", run))
         except CutcardError as error:
-            if not self._engine.health.draining:
+            given_up = isinstance(error, Refused) and error.reason is Reason.HAND_CLOSED
+            if not given_up and not self._engine.health.draining:
                 _log.error("a time-out was not carried out", error=str(error))
                 self._set_clock(hand, prompt, _AGAIN_SECONDS)
 

@@ -1,0 +1,190 @@
+"""The command `dealer`, as an operator uses it and gets it wrong."""
+
+import os
+import socket
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.running import BIN, Running, run_tool, running
+
+
+def init(data: Path) -> "subprocess.CompletedProcess[str]":
+    return run_tool("dealer", "init", "--data-dir", data, "--origin", "cli.invalid/room")
+
+
+def serve(*arguments: str | Path, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    """Runs a server that is expected to refuse to start."""
+    return run_tool("dealer", "serve", *arguments, env={**os.environ, **(env or {})})
+
+
+def test_init_makes_keys_that_only_their_owner_reads(tmp_path: Path) -> None:
+    done = init(tmp_path / "data")
+    assert done.returncode == 0
+    assert done.stdout == run_tool("dealer", "key", "--data-dir", tmp_path / "data").stdout
+    assert done.stdout.startswith("cli.invalid/room+")
+    assert stat.S_IMODE((tmp_path / "data" / "log.key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "data" / "at-rest").stat().st_mode) == 0o700
+    again = init(tmp_path / "data")
+    assert again.returncode == 1
+    assert "not empty" in again.stderr
+
+
+@pytest.mark.parametrize("origin", ["", "cutcard/x", "two words", "a+b", "new\nline"])
+def test_init_refuses_an_origin_that_is_no_name(tmp_path: Path, origin: str) -> None:
+    done = run_tool("dealer", "init", "--data-dir", tmp_path / "data", "--origin", origin)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_serve_refuses_a_missing_folder_and_says_what_to_run(tmp_path: Path) -> None:
+    done = serve("--data-dir", tmp_path / "data")
+    assert done.returncode == 1
+    assert f"dealer init --data-dir {tmp_path / 'data'}" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("part", ["log.key", "db/cutcard.sqlite3", "at-rest"])
+def test_serve_refuses_a_half_made_folder(tmp_path: Path, part: str) -> None:
+    init(tmp_path / "data")
+    (tmp_path / "data" / part).rename(tmp_path / "elsewhere")
+    for options in ([], ["--dev"]):
+        done = serve("--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0", *options)
+        assert done.returncode == 1
+        assert "half made" in done.stderr
+        assert "dealer init" in done.stderr
+
+
+def test_one_folder_and_one_port_have_one_server(tmp_path: Path) -> None:
+    with running(tmp_path / "first") as first:
+        done = serve("--data-dir", first.data, "--listen", "127.0.0.1:0")
+        assert (done.returncode, "another server runs" in done.stderr) == (1, True)
+        done = serve("--data-dir", tmp_path / "second", "--dev", "--listen", first.address)
+        assert (done.returncode, "cannot be listened on" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "192.0.2.1:5000", "[::]:0", "e.com:1", "127.0.0.1", ":1", "x:y"])
+def test_serve_listens_on_the_loopback_only(tmp_path: Path, address: str) -> None:
+    init(tmp_path / "data")
+    assert serve("--data-dir", tmp_path / "data", "--listen", address).returncode == 1
+    assert (
+        serve("--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0", "--metrics-listen", address).returncode == 1
+    )
+
+
+def test_every_option_is_a_variable_and_a_member_of_a_file(tmp_path: Path) -> None:
+    init(tmp_path / "data")
+    settings = tmp_path / "dealer.toml"
+    settings.write_text(f'data-dir = "{tmp_path / "data"}"\nlisten = "0.0.0.0:1"\n')
+    assert "'0.0.0.0:1'" in serve("--config", settings).stderr
+    assert "'0.0.0.0:2'" in serve("--config", settings, env={"CUTCARD_LISTEN": "0.0.0.0:2"}).stderr
+    both = serve("--config", settings, "--listen", "0.0.0.0:3", env={"CUTCARD_LISTEN": "0.0.0.0:2"})
+    assert "'0.0.0.0:3'" in both.stderr
+    settings.write_text("lisen = 1\n")
+    assert "lisen is no option" in serve("--config", settings).stderr
+    settings.write_text("= 1")
+    assert serve("--config", settings).returncode == 2
+    with running(tmp_path / "data", env={"CUTCARD_CONTRIBUTION_SECONDS": "5"}):
+        pass
+
+
+def test_a_signing_key_of_another_log_is_refused(tmp_path: Path) -> None:
+    init(tmp_path / "a")
+    run_tool("dealer", "init", "--data-dir", tmp_path / "b", "--origin", "other.invalid/room")
+    (tmp_path / "b" / "log.key").replace(tmp_path / "a" / "log.key")
+    done = serve("--data-dir", tmp_path / "a", "--listen", "127.0.0.1:0")
+    assert (done.returncode, "other.invalid/room" in done.stderr) == (1, True)
+
+
+def test_a_database_older_than_the_published_log_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as dealer:
+        room = dealer.room()
+        room.play_out(room.open().hand_id)
+        dealer.stop()
+        backup = dealer.data / "db" / "cutcard.sqlite3"
+        old = backup.read_bytes()
+        dealer.start()
+        room = dealer.room()
+        room.play_out(room.open().hand_id)
+        dealer.stop()
+        for path in (dealer.data / "db").iterdir():
+            path.unlink()
+        backup.write_bytes(old)
+        done = serve("--data-dir", dealer.data, "--listen", "127.0.0.1:0")
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+def test_export_of_a_running_dealer_is_brought_up_to_date(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as dealer:
+        assert dealer.audit(tmp_path / "log").returncode == 3  # a log without a hand
+        room = dealer.room()
+        for expected in (2, 4):
+            room.play_out(room.open().hand_id)
+            done = run_tool("dealer", "export", tmp_path / "log", "--data-dir", dealer.data)
+            assert done.stdout.startswith(f"{expected} entries")
+            assert dealer.audit(tmp_path / "log").returncode == 0
+    with running(tmp_path / "other") as other:
+        refused = run_tool("dealer", "export", tmp_path / "log", "--data-dir", other.data)
+        assert refused.returncode == 1
+        assert "Traceback" not in refused.stderr
+
+
+def test_the_auditor_s_pair_is_made_once(tmp_path: Path) -> None:
+    assert run_tool("dealer", "escrow-keygen", tmp_path / "auditor").returncode == 0
+    assert stat.S_IMODE((tmp_path / "auditor.key").stat().st_mode) == 0o600
+    key = (tmp_path / "auditor.key").read_text()
+    assert len(bytes.fromhex(key)) == len(bytes.fromhex((tmp_path / "auditor.pub").read_text())) == 32
+    assert run_tool("dealer", "escrow-keygen", tmp_path / "auditor").returncode == 1
+    assert (tmp_path / "auditor.key").read_text() == key
+
+
+@pytest.mark.parametrize("content", ["", "zz", "00" * 31, "00" * 32, "01" + "00" * 31])
+def test_an_escrow_key_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+    init(tmp_path / "data")
+    (tmp_path / "bad.pub").write_text(content)
+    done = serve("--data-dir", tmp_path / "data", "--escrow-public-key", tmp_path / "bad.pub")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+def test_metrics_are_served_and_name_nobody(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    import urllib.request
+
+    with running(tmp_path / "data", "--metrics-listen", f"127.0.0.1:{port}") as dealer:
+        hand = dealer.room().open("a-table").hand_id
+        text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+        assert 'cutcard_calls_total{code="OK",method="OpenHand"} 1.0' in text
+        assert "cutcard_hands_in_play 1.0" in text
+        assert hand not in text
+        assert "a-table" not in text
+
+
+def test_reflection_and_health_are_served(tmp_path: Path) -> None:
+    from grpc_health.v1 import health_pb2, health_pb2_grpc
+    from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+    def listed(dealer: Running) -> set[str]:
+        stub = reflection_pb2_grpc.ServerReflectionStub(dealer.room().channel)
+        request = reflection_pb2.ServerReflectionRequest(list_services="")
+        return {s.name for a in stub.ServerReflectionInfo(iter([request])) for s in a.list_services_response.service}
+
+    with running(tmp_path / "data") as dealer:
+        assert {"dealer.v1.DealerService", "dealer.v1.LogService", "grpc.health.v1.Health"} <= listed(dealer)
+        assert not any("Double" in name for name in listed(dealer))
+        health = health_pb2_grpc.HealthStub(dealer.room().channel)
+        for name in ("", "dealer.v1.DealerService", "dealer.v1.LogService"):
+            status = health.Check(health_pb2.HealthCheckRequest(service=name)).status
+            assert status == health_pb2.HealthCheckResponse.SERVING
+    with running(tmp_path / "data", "--no-reflection") as dealer, pytest.raises(Exception, match="UNIMPLEMENTED"):
+        listed(dealer)
+
+
+def test_help_names_every_command() -> None:
+    text = subprocess.run([BIN / "dealer", "--help"], capture_output=True, text=True, check=True).stdout
+    for command in ("init", "serve", "key", "export", "escrow-keygen", "demo"):
+        assert f"  {command}" in text

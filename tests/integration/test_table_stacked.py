@@ -78,7 +78,7 @@ async def test_a_quartered_low_with_odd_chips(room: StackedRoom) -> None:
     over = await started.play_out()
     assert [(p.seat, p.amount) for p in over.payouts] == [(1, 56), (4, 113), (6, 56)]
     halves = [(a.half, a.amount, [(w.seat, w.share) for w in a.winners]) for a in over.awards]
-    assert halves == [(pb.HALF_HIGH, 113, [(4, 113)]), (pb.HALF_LOW, 112, [(6, 56), (1, 56)])]
+    assert halves == [(pb.HALF_HIGH, 113, [(4, 113)]), (pb.HALF_LOW, 112, [(1, 56), (6, 56)])]
     assert over.awards[1].winners[0].name == "low, seven five four three two"
     assert list(over.awards[0].winners[0].cards) == ["Ac", "Ad", "Kd", "Kc", "Qs"]
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
 from dealer.client.errors import CallError, CheckError
+from dealer.v1 import log_pb2
 
 M = TypeVar("M", bound=Message)
 _REMEMBERED = 4096
@@ -82,17 +83,40 @@ class Caller:
         Raises:
             CallError: refused, or not answered.
         """
-        wait = self._retry.first_wait
-        for attempt in range(1, self._retry.attempts + 1):
+        failures = 0
+        while True:
             try:
                 return await call(request, timeout=self._retry.timeout)
             except grpc.aio.AioRpcError as error:
-                if error.code() is not grpc.StatusCode.UNAVAILABLE or attempt == self._retry.attempts:
-                    raise CallError(method, error.code(), _reason(error), error.details() or "") from None
-            # Half of the wait is chance, so that clients that failed together do not come back together.
-            await asyncio.sleep(wait * (0.5 + secrets.randbelow(1024) / 1024))
-            wait = min(2 * wait, self._retry.longest_wait)
-        raise AssertionError("at least one attempt is made")
+                failures += 1
+                await self._wait_or_raise(method, error, failures)
+
+    async def entries(self, call: Callable[..., Any], start: int) -> AsyncIterator[bytes]:
+        """Yields the log's entries from an index on; a stream that breaks is taken up again where it broke.
+
+        Raises:
+            CallError: refused, or not answered.
+        """
+        failures = 0
+        while True:
+            try:
+                async for part in call(log_pb2.ListEntriesRequest(**{"from": start})):
+                    failures = 0
+                    start += len(part.entries)
+                    for entry in part.entries:
+                        yield entry
+            except grpc.aio.AioRpcError as error:
+                failures += 1
+                await self._wait_or_raise("ListEntries", error, failures)
+            else:
+                return
+
+    async def _wait_or_raise(self, method: str, error: grpc.aio.AioRpcError, failures: int) -> None:
+        if error.code() is not grpc.StatusCode.UNAVAILABLE or failures >= self._retry.attempts:
+            raise CallError(method, error.code(), _reason(error), error.details() or "") from None
+        wait = min(self._retry.first_wait * 2 ** (failures - 1), self._retry.longest_wait)
+        # Half of the wait is chance, so that clients that failed together do not come back together.
+        await asyncio.sleep(wait * (0.5 + secrets.randbelow(1024) / 1024))
 
     def _compare(self, request_id: str, body: bytes, answer: bytes) -> None:
         before = self._answers.get(request_id)

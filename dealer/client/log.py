@@ -130,11 +130,9 @@ class LogView:
         )
         return await self.accept(answer.entry, answer.receipt, index)
 
-    async def entries(self, start: int = 0) -> AsyncIterator[bytes]:
+    def entries(self, start: int = 0) -> AsyncIterator[bytes]:
         """Yields the log's entries from an index on, as the dealer gives them, unchecked."""
-        async for part in self._stub.ListEntries(pb.ListEntriesRequest(**{"from": start})):
-            for entry in part.entries:
-                yield entry
+        return self._calls.entries(self._stub.ListEntries, start)
 
 
 _NO_SUCH_TREE = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)

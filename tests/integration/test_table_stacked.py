@@ -80,7 +80,7 @@ async def test_a_quartered_low_with_odd_chips(room: StackedRoom) -> None:
     halves = [(a.half, a.amount, [(w.seat, w.share) for w in a.winners]) for a in over.awards]
     assert halves == [(pb.HALF_HIGH, 113, [(4, 113)]), (pb.HALF_LOW, 112, [(1, 56), (6, 56)])]
     assert over.awards[1].winners[0].name == "low, seven five four three two"
-    assert list(over.awards[0].winners[0].cards) == ["Ac", "Ad", "Kd", "Kc", "Qs"]
+    assert list(over.awards[0].winners[0].cards) == ["Ad", "Ac", "Kd", "Kc", "Qs"]
 
 
 SIDE = {

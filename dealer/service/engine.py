@@ -300,8 +300,11 @@ class Engine:
             self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
 
     def _forget(self, unit: Unit) -> tuple[bytes, Reply]:
-        self.store.drop_answers(unit.now)
-        self.vault.destroy_unused(Purpose.ANSWER, self.store.answer_keys())
+        def drop() -> None:
+            self.store.drop_answers(unit.now)
+            self.vault.destroy_unused(Purpose.ANSWER, self.store.answer_keys())
+
+        unit.after.append(drop)  # not before this batch's own answers are in the store, and with them their key's use
         return b"", lambda proofs: b""
 
     async def probe(self) -> None:

@@ -132,6 +132,30 @@ async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) ->
     assert_log_is_whole(engine)
 
 
+async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path: Path) -> None:
+    data = DataDir.at(tmp_path / "kept")
+    data.init("kept.invalid/dealer")
+    engine = Engine(lambda: SqliteStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), Limits())
+
+    def keep(unit: Unit) -> tuple[bytes, Reply]:
+        live = hands.open_hand(unit, "room", Opening("t", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
+        unit.keep("referee", live.state.hand, b"", live.state.hand, b"the record")
+        return live.state.hand, lambda proofs: live.state.hand
+
+    waiting = [asyncio.ensure_future(engine.submit(Command("room", keep, b"1" * 16)))]
+    waiting.append(asyncio.ensure_future(engine.forget_expired()))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    engine.start()
+    hand, _ = await asyncio.gather(*waiting)
+
+    def read(unit: Unit) -> tuple[bytes, Reply]:
+        kept = unit.kept("referee", hand)
+        return hand, lambda proofs: kept[1] if kept else b"nothing"
+
+    assert await engine.submit(Command("room", read)) == b"the record"
+    engine.stop()
+
+
 async def test_limits_are_held(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "small")
     data.init("small.invalid/dealer")

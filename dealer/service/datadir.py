@@ -72,6 +72,8 @@ class DataDir:
             CutcardError: the origin is no name for a log.
         """
         check_origin(origin)
+        if not origin.isascii():
+            raise DataDirError("an origin is ASCII text, such as example.com/room")
         if self.exists():
             raise DataDirError(f"{self.root} is not empty: nothing was made")
         try:

@@ -44,6 +44,8 @@ def init(data_dir: Path, at_rest_dir: Path | None, origin: str) -> None:
     """Make a data folder and the log's signing key, and print the verifier key."""
     from dealer.service.datadir import DataDir
 
+    if origin.startswith("test.invalid/"):
+        raise CutcardError("origins that begin with test.invalid/ are for test records: no auditor calls them valid")
     data = DataDir.at(data_dir, at_rest_dir)
     data.init(origin)
     click.echo(data.signer().verifier_key)

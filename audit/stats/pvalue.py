@@ -171,11 +171,14 @@ def likelihood_ratio_tail(statistic: float, values: Floats, prob: Floats, decks:
 
     def tilted(theta: float) -> tuple[float, float, float]:
         """The cumulant function and its first two derivatives at theta, for all N decks, the mean taken out."""
-        weights = prob * np.exp(theta * centred)
+        exponents = np.where(prob > 0, theta * centred, -np.inf)
+        largest = exponents.max(axis=1, keepdims=True)
+        weights = prob * np.exp(exponents - largest)
         total = weights.sum(axis=1)
         slopes = (centred * weights).sum(axis=1) / total
         curves = (centred**2 * weights).sum(axis=1) / total - slopes**2
-        return decks * float(np.log(total).sum()), decks * float(slopes.sum()), decks * float(curves.sum())
+        cumulant = float((np.log(total) + largest[:, 0]).sum())
+        return decks * cumulant, decks * float(slopes.sum()), decks * float(curves.sum())
 
     step = 1.0 if excess > 0 else -1.0
     while abs(tilted(step)[1]) < abs(excess):

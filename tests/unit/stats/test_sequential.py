@@ -1,0 +1,101 @@
+"""Continuous watching: fair decks may be watched for ever, crooked ones ring soon."""
+
+import numpy as np
+import pytest
+
+from audit.stats.batch import Batch
+from audit.stats.evalues import BETS, Bank, log_stakes
+from audit.stats.sequential import watch
+from tests.unit.stats.decks import Given, fair
+
+
+def _forced_ace(count: int, seed: int, share: float) -> np.ndarray:
+    decks = fair(count, seed)
+    chosen = np.flatnonzero(np.random.default_rng(seed).random(count) < share)
+    at = np.argmax(decks[chosen] >= 48, axis=1)
+    decks[chosen, 3], decks[chosen, at] = decks[chosen, at], decks[chosen, 3]
+    return decks
+
+
+def test_fair_decks_ring_no_alarm() -> None:
+    result = watch(Given(fair(3_000, 1)), 0.05)
+    assert (result.verdict, result.alarm, result.decks) == ("pass", None, 3_000)
+    assert [test.name for test in result.tests if test.family == "battery"] == [
+        f"look at {1 << exponent:,} decks" for exponent in range(7, 12)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_ace_forced_in_a_tenth_of_hands_rings_within_a_thousand(seed: int) -> None:
+    result = watch(Given(_forced_ace(3_000, seed, 0.1)), 1e-6)
+    assert result.verdict == "fail"
+    assert result.alarm is not None
+    assert result.alarm.decks <= 1_000
+
+
+def test_watching_stops_at_the_alarm_and_says_when_and_why() -> None:
+    result = watch(Given(_forced_ace(20_000, 9, 1.0)), 0.05)
+    assert result.alarm is not None
+    assert result.alarm.decks <= 200
+    assert result.decks < 20_000
+    assert result.sequential
+
+
+def test_a_longer_watch_rings_where_a_shorter_one_did() -> None:
+    decks = _forced_ace(2_000, 2, 0.1)
+    alarm = watch(Given(decks), 1e-3).alarm
+    assert alarm is not None
+    for more in (0, 70):
+        assert watch(Given(decks[: alarm.decks + more]), 1e-3).alarm == alarm
+    assert watch(Given(decks[: alarm.decks - 1]), 1e-3).alarm is None
+
+
+def test_chunks_do_not_matter() -> None:
+    decks = _forced_ace(1_500, 5, 0.05)
+    one, other = (repr(watch(Given(decks, size=size), 0.05)) for size in (16_384, 77))
+    assert one == other
+
+
+def test_too_few_decks_are_insufficient() -> None:
+    assert watch(Given(fair(99, 1)), 0.05).verdict == "insufficient"
+    assert watch(Given(fair(0, 1)), 0.05).verdict == "insufficient"
+
+
+def test_a_stake_has_expectation_one_on_fair_draws() -> None:
+    # All outcomes of five draws of a coin with chance 0.3, each with its probability.
+    chances = np.array([0.3])
+    total = 0.0
+    for hits in range(6):
+        ways = [1, 5, 10, 10, 5, 1][hits]
+        stake = np.exp(log_stakes(np.array([[hits]]), np.array([[5]]), chances)[0])
+        total += ways * 0.3**hits * 0.7 ** (5 - hits) * stake
+    assert total == pytest.approx(1.0)
+
+
+def test_bets_know_their_chances() -> None:
+    batch = Batch(fair(20_000, 3))
+    for bets in BETS:
+        hits, trials, chances = bets.events(batch)
+        expected = trials.sum(axis=1) * chances
+        deviations = (hits.sum(axis=1) - expected) / np.sqrt(expected * (1 - chances))
+        assert np.abs(deviations).max() < 6, bets.name
+
+
+def test_looks_come_every_hundred_decks_however_the_batches_fall() -> None:
+    decks = fair(700, 4)
+    whole, pieces = Bank(52, 100), Bank(52, 100)
+    at_once = whole.add(Batch(decks))
+    by_piece: dict[str, list[tuple[int, float]]] = {}
+    for first, last in ((0, 30), (30, 130), (130, 600), (600, 700)):
+        for name, looks in pieces.add(Batch(decks[first:last])).items():
+            by_piece.setdefault(name, []).extend(looks)
+    assert [decks for decks, _ in at_once[BETS[0].name]] == [100, 200, 300, 400, 500, 600, 700]
+    assert {name: [pytest.approx(stake) for _, stake in looks] for name, looks in at_once.items()} == {
+        name: [stake for _, stake in looks] for name, looks in by_piece.items()
+    }
+
+
+@pytest.mark.soak
+def test_300_fair_rooms_watched_for_20000_hands_alarm_in_at_most_five_per_cent() -> None:
+    alarms = sum(watch(Given(fair(20_000, 90_000 + room)), 0.05).verdict == "fail" for room in range(300))
+    assert alarms <= 28  # 5 % and 3.4 standard deviations

@@ -270,6 +270,7 @@ def check_close(
     committed: Committed,
     known: Mapping[int, Card],
     family: str,
+    history: bytes | None = None,
 ) -> tuple[str, ...] | None:
     """Checks a hand's end: what is revealed is what its policy asks, and everything that was seen is true.
 
@@ -280,6 +281,7 @@ def check_close(
         committed: what the commit bound the dealer to.
         known: the cards that were seen, by position.
         family: schema family of the log.
+        history: SHA-256 of the rail's PHH file, of a hand that the referee ran.
 
     Returns:
         The whole deck of a public hand; None for a sealed one.
@@ -311,7 +313,7 @@ def check_close(
         deck=deck,
         seed=drawn,
         escrow_ciphertext=ciphertext,
-        history=None,
+        history=history,
         family=family,
     )
     compare("close", content, entries.decode(expected), _CHECKS)

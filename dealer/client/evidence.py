@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from dealer.client.receipts import Proven
 from dealer.v1 import types_pb2
 
 FORMAT = "cutcard-evidence/v1"
@@ -25,17 +24,21 @@ FORMAT = "cutcard-evidence/v1"
 
 @dataclass(slots=True)
 class Evidence:
-    """What has been seen so far and may have to be shown; grows while a hand is played."""
+    """What has been seen so far and may have to be shown; grows while a hand is played.
+
+    Attributes:
+        key: the pinned verifier key.
+        hand: UUID of the hand, as the dealer gave it.
+        entries: bytes and receipt of "offer", "commit" and "close", whether or not they hold.
+        card_commitments: the list, joined.
+        acknowledgements: signed notes.
+    """
 
     key: str
     hand: str | None = None
     entries: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     card_commitments: bytes = b""
     acknowledgements: list[str] = field(default_factory=list)
-
-    def add(self, name: str, proven: Proven) -> None:
-        """Adds an offer, a commit or a close that has been proven."""
-        self.entries[name] = (proven.entry, proven.receipt)
 
     def content(self, check: str, detail: str, **more: Any) -> dict[str, Any]:
         """Returns the members of the file."""

@@ -114,16 +114,16 @@ class Hand:
         `Client.open_hand` calls it.
         """
         self._evidence.hand = opened.hand_id
-        if opened.commit_entry:
-            self._evidence.entries["commit"] = (opened.commit_entry, opened.receipt)
         with self._checked():
+            # The log comes first: of a dealer that was rolled back everything else is wrong as well.
+            proven = await (self._prove_offer(opened) if self._asked.invited else self._prove_commit(opened))
             self._state = checks.check_opened(opened, self._asked)
-            if self._state.status is Status.COMMITTED:
-                await self._take_commit(opened)
+            if not self._asked.invited:
+                self._take_commit(proven, opened)
                 return
-            index = opened.offer_index if opened.HasField("offer_index") else None
-            self.offer = await self._prove("offer", opened.offer_entry, opened.offer_receipt, index)
-            checks.check_offer(self.offer, self._state, self._family)
+            checks.check_offer(proven, self._state, self._family)
+            self.offer = proven
+            self._session.folder.keep(self.hand_id, "offer", proven)
         for name, contribution in self._own.items():
             with self._checked():
                 value = contribution.release(self.offer)
@@ -183,7 +183,7 @@ class Hand:
                 state = replace(machine.lock(self._state), deck_commitment=locked.deck_commitment)
                 checks.check_hand(locked, state)
                 self._state = state
-                await self._take_commit(locked)
+                self._take_commit(await self._prove_commit(locked), locked)
 
     async def deal_street(self, street: str) -> tuple[Card, ...]:
         """Deals the next street of stud: "third", "fourth", "fifth", "sixth" or "seventh".
@@ -275,7 +275,7 @@ class Hand:
                 if self._state.status is Status.OFFERED:
                     given_up = (await self._get()).hand  # it was locked and committed first
                     self._state = replace(machine.lock(self._state), deck_commitment=given_up.deck_commitment)
-                    await self._take_commit(given_up)
+                    self._take_commit(await self._prove_commit(given_up), given_up)
                 state = self._followed(lambda: machine.void(self._state))
                 return await self._take_close(answer, state, why)
 
@@ -287,27 +287,32 @@ class Hand:
         request = pb.GetHandRequest(hand_id=self.hand_id)
         return await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
 
-    async def _prove(self, name: str, entry: bytes, receipt: str, index: int | None) -> Proven:
-        """Proves an entry of this hand, and keeps it; one that was not sent along is asked for."""
-        self._evidence.entries[name] = (entry, receipt)
-        if entry and receipt:
-            proven = await self._session.log.accept(entry, receipt, index)
-        elif index is not None:
-            proven = await self._session.log.receipt(index)
-        else:
-            raise CheckError("checkpoint", f"the dealer gave neither the {name} entry nor its index")
-        self._evidence.add(name, proven)
-        self._session.folder.keep(self.hand_id, name, proven)
-        return proven
+    async def _prove_offer(self, hand: types_pb2.Hand) -> Proven:
+        index = hand.offer_index if hand.HasField("offer_index") else None
+        return await self._prove("offer", hand.offer_entry, hand.offer_receipt, index)
 
-    async def _take_commit(self, hand: types_pb2.Hand) -> None:
+    async def _prove_commit(self, hand: types_pb2.Hand) -> Proven:
         self._evidence.card_commitments = hand.card_commitments
         index = hand.commit_index if hand.HasField("commit_index") else None
-        commit = await self._prove("commit", hand.commit_entry, hand.receipt, index)
+        return await self._prove("commit", hand.commit_entry, hand.receipt, index)
+
+    async def _prove(self, name: str, entry: bytes, receipt: str, index: int | None) -> Proven:
+        """Proves that an entry stands in the log as it has been seen; one that was not sent along is asked for."""
+        self._evidence.entries[name] = (entry, receipt)
+        if entry and receipt:
+            return await self._session.log.accept(entry, receipt, index)
+        if index is None:
+            raise CheckError("checkpoint", f"the dealer gave neither the {name} entry nor its index")
+        proven = await self._session.log.receipt(index)
+        self._evidence.entries[name] = (proven.entry, proven.receipt)
+        return proven
+
+    def _take_commit(self, commit: Proven, hand: types_pb2.Hand) -> None:
         self._committed = checks.check_commit(
             commit, self._state, hand.card_commitments, self.offer, self._given, self._family
         )
         self.commit = commit
+        self._session.folder.keep(self.hand_id, "commit", commit)
 
     async def _take_close(
         self, answer: pb.CloseHandResponse | pb.VoidHandResponse, state: HandState, reason: VoidReason | None
@@ -316,6 +321,7 @@ class Hand:
         close = await self._prove("close", answer.entry, answer.receipt, None)
         self.deck = checks.check_close(close, state, reason, self._bound(), self.cards, self._family)
         self._state, self.closed = state, close
+        self._session.folder.keep(self.hand_id, "close", close)
         return close
 
     def _take(

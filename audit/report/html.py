@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from audit.report import plots, words
 from audit.stats.names import card_name
-from audit.stats.types import BatteryResult, TestResult
+from audit.stats.types import Bars, BatteryResult, TestResult
 
-WORST = 10
-"""Tests that are shown with their pictures."""
+WORST, WORST_OF_NOTHING = 10, 5
+"""Tests that are shown with their pictures, and how many where none of them rang."""
 MULTIPLES = 48
 """Strata that are shown as small pictures; of more, those with the most surprising tests."""
+SMALL_LIMIT = 4.0
+"""Standard deviations at which the small pictures' colours are full: one scale for all, so that they compare."""
 STRATA_ROWS = 200
 """Tests of strata that are listed; all are in the JSON."""
 
@@ -63,7 +65,7 @@ def write(result: BatteryResult, path: Path) -> None:
 def _context(result: BatteryResult) -> dict[str, Any]:
     overall = [test for test in result.tests if not test.dimension]
     made = [test for test in result.tests if not isnan(test.p)]
-    worst = words.most_telling(result.tests, WORST)
+    worst = words.most_telling(result.tests, WORST if result.verdict == "fail" else WORST_OF_NOTHING)
     z = None if result.pictures is None else result.pictures.z
     limit = 4.0 if z is None else plots.limit_of(z)
     strata = _strata(result)
@@ -74,9 +76,10 @@ def _context(result: BatteryResult) -> dict[str, Any]:
         "made": made,
         "overall": overall,
         "fewest": min((test.needs for test in overall), default=0),
-        "worst": worst,
+        "worst": list(_with_pictures(worst)),
+        "worst_stratum": _worst_stratum(result, worst),
         "families": _by_family(overall),
-        "deepest": any(test.p <= 10**-plots.DEEPEST for test in overall),
+        "deepest": any(test.p <= 10**-plots.DEEPEST for test in made),
         "strata_tests": _strata_tests(result),
         "strata_total": sum(bool(test.dimension) for test in result.tests),
         "strata": strata[:MULTIPLES],
@@ -84,10 +87,31 @@ def _context(result: BatteryResult) -> dict[str, Any]:
         "limit": limit,
         "heat_map": None if z is None else plots.heat_map(z, limit),
         "scale": plots.scale_bar(limit),
-        "p_plot": plots.p_plot(overall, result.alpha) if any(not isnan(test.p) for test in overall) else None,
+        "p_plot": plots.p_plot(made, result.alpha) if made else None,
         "bars": plots.bars(worst) if worst else None,
         "profiles": [] if z is None else list(_profiles(z)),
     }
+
+
+def _with_pictures(tests: Sequence[TestResult]) -> Iterator[tuple[TestResult, str | None]]:
+    """Each test with the picture that explains it; where several tests looked at the same numbers, the first has it."""
+    drawn: list[Bars] = []
+    for test in tests:
+        fresh = test.bars is not None and not any(test.bars is bars for bars in drawn)
+        if test.bars is not None and fresh:
+            drawn.append(test.bars)
+        yield test, plots.comparison(test.bars) if test.bars is not None and fresh else None
+
+
+def _worst_stratum(result: BatteryResult, worst: Sequence[TestResult]) -> tuple[str, str] | None:
+    """The stratum of the most surprising test that rang, drawn large; None where none of a stratum did."""
+    if result.pictures is None:
+        return None
+    for test in worst:
+        z = result.pictures.strata.get(f"{test.dimension}={test.stratum}")
+        if test.verdict == "fail" and z is not None:
+            return f"{test.dimension} {test.stratum}", plots.heat_map(z, plots.limit_of(z), "rank")
+    return None
 
 
 def _by_family(tests: Sequence[TestResult]) -> dict[str, list[TestResult]]:
@@ -103,10 +127,10 @@ def _profiles(z: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
     name, found = card_name(int(card), len(z)), float(z[card, position])
     many = "more" if found > 0 else "less"
     yield (
-        f"The most extreme cell: {name} lay at position {position + 1} {many} often than expected, "
+        f"The most extreme cell: {name} lay at position {position} {many} often than expected, "
         f"by {abs(found):.1f} standard deviations. This is {name} at every position; a fair shuffle stays in the "
         "shaded band at all but one position in 400.",
-        plots.profile(z, int(card), by_rank=False),
+        plots.profile(z, int(card)),
     )
 
 
@@ -127,7 +151,7 @@ def _strata(result: BatteryResult) -> list[_Stratum]:
                 dimension,
                 label,
                 result.strata.get(dimension, {}).get(label, 0),
-                plots.picture_address(z, plots.limit_of(z)),
+                plots.picture_address(z, SMALL_LIMIT),
                 1.0 if found is None else found.p_adjusted,
                 found is not None and found.verdict == "fail",
             )

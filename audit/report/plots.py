@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import matplotlib
 import numpy as np
@@ -24,7 +25,7 @@ from scipy.stats import beta
 
 from audit.report.words import superscript
 from audit.stats.names import card_name, rank_name
-from audit.stats.types import TestResult
+from audit.stats.types import Bars, TestResult
 
 INKS = {"#010101": "ink", "#020202": "faint", "#030303": "good", "#040404": "bad", "#050505": "few", "#060606": "many"}
 """Stand-in colours, and the style sheet's variables that take their place."""
@@ -42,10 +43,15 @@ DEEPEST = 30.0
 Floats = NDArray[np.float64]
 
 
+_ALL_MARKS = 250
+_POSITION = "position in the deck (0 is the top, dealt first)"
+
+
 @dataclass(frozen=True)
 class Point:
     """One test in the p-value plot: -log10 of its p-value, where a uniform one of its rank lies, its verdict."""
 
+    rank: int
     expected: float
     found: float
     fails: bool
@@ -107,27 +113,31 @@ def _svg(figure: Figure, title: str) -> str:
     text = re.sub(r' (?:width|height)="[0-9.]+pt"', "", text, count=2)
     text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "").replace("xlink:href", "href")
     text = re.sub(r' xmlns="[^"]*"| version="1.1"', "", text, count=2)
-    return text.replace("<svg", f'<svg {width} role="img" aria-label="{title}"', 1)
+    return text.replace("<svg", f'<svg {width} role="img" aria-label="{escape(title)}"', 1)
 
 
-def heat_map(z: Floats, limit: float) -> str:
-    """Cards (rows) by positions (columns) in standard deviations.
+def heat_map(z: Floats, limit: float, what: str = "card") -> str:
+    """Cards or ranks (rows) by positions (columns) in standard deviations.
 
     Args:
-        z: shape (n, n).
+        z: shape (n, n) for cards, (n / 4, n) for ranks.
         limit: the standard deviation at which colour is full.
+        what: `card` or `rank`.
     """
-    n = len(z)
-    figure, axes = _figure(7.4, 7.0)
-    axes.imshow(_pixels(z, limit), interpolation="none", aspect="auto", extent=(0.5, n + 0.5, n - 0.5, -0.5))
-    axes.xaxis.set_major_locator(FixedLocator([1, *range(5, n + 1, 5)]))
-    axes.set_xlabel("position in the deck (1 is the top, dealt first)")
-    step = 4 if n % 4 == 0 else 5
-    axes.yaxis.set_major_locator(FixedLocator([*range(0, n, step)]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: card_name(int(value), n)))
-    for row in range(step, n, step):
-        axes.axhline(row - 0.5, color=FAINT, linewidth=0.4)
-    return _svg(figure, "Heat map: how often each card lay at each position, in standard deviations")
+    rows, n = z.shape
+    ranks = rows < n
+    figure, axes = _figure(7.4, 2.6 if ranks else 7.0)
+    axes.imshow(_pixels(z, limit), interpolation="none", aspect="auto", extent=(-0.5, n - 0.5, rows - 0.5, -0.5))
+    axes.xaxis.set_major_locator(FixedLocator([*range(0, n, 5)]))
+    axes.set_xlabel(_POSITION)
+    step = 1 if ranks else 4 if n % 4 == 0 else 5
+    name = rank_name if ranks else card_name
+    axes.yaxis.set_major_locator(FixedLocator([*range(0, rows, step)]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: name(int(value), n)))
+    if not ranks:
+        for row in range(step, rows, step):
+            axes.axhline(row - 0.5, color=FAINT, linewidth=0.4)
+    return _svg(figure, f"Heat map: how often each {what} lay at each position, in standard deviations")
 
 
 def scale_bar(limit: float) -> str:
@@ -142,20 +152,27 @@ def scale_bar(limit: float) -> str:
 
 
 def p_points(tests: Sequence[TestResult]) -> list[Point]:
-    """Tests that were made, most surprising first, each beside where it would be if all p-values were uniform."""
+    """Tests that were made, most surprising first, each beside where it would be if all p-values were uniform.
+
+    Of very many the least surprising are thinned out: their marks would lie on each other.
+    """
     made = sorted((test for test in tests if not np.isnan(test.p)), key=lambda test: test.p)
+    ranks = np.arange(min(len(made), _ALL_MARKS))
+    if len(made) > _ALL_MARKS:
+        rest = np.geomspace(_ALL_MARKS, len(made) - 1, _ALL_MARKS)
+        ranks = np.unique(np.concatenate([ranks, np.rint(rest).astype(int)]))
     return [
-        Point(-float(np.log10((rank + 0.5) / len(made))), depth(test.p), test.verdict == "fail")
-        for rank, test in enumerate(made)
+        Point(int(rank), -float(np.log10((rank + 0.5) / len(made))), depth(made[rank].p), made[rank].verdict == "fail")
+        for rank in ranks.tolist()
     ]
 
 
 def p_plot(tests: Sequence[TestResult], alpha: float) -> str:
     """P-values against uniform ones, both as -log10, with the band that 99 % of uniform ones stay in at each rank."""
     points = p_points(tests)
-    count = len(points)
+    count = sum(not np.isnan(test.p) for test in tests)
     figure, axes = _figure(6.2, 4.0)
-    ranks = np.arange(1, count + 1)
+    ranks = np.array([point.rank + 1 for point in points])
     expected = [point.expected for point in points]
     low, high = (-np.log10(beta.ppf(q, ranks, count + 1 - ranks)) for q in (0.995, 0.005))
     axes.fill_between(expected, low, high, color=FAINT, alpha=0.35, linewidth=0)
@@ -164,7 +181,7 @@ def p_plot(tests: Sequence[TestResult], alpha: float) -> str:
     deepest = max(point.found for point in points)
     if bound < 2.5 * max(deepest, 3):
         axes.axhline(bound, color=BAD, linewidth=1, linestyle=(0, (4, 3)))
-        axes.annotate("alarm", (0, bound), (2, 3), textcoords="offset points", color=BAD, fontsize=8)
+        axes.annotate("alarm, about", (0, bound), (2, 3), textcoords="offset points", color=BAD, fontsize=8)
     for fails, colour, mark in ((False, GOOD, "o"), (True, BAD, "D")):
         chosen = [point for point in points if point.fails == fails]
         axes.plot(
@@ -194,7 +211,7 @@ def _one_in(decades: float, _: int) -> str:
 
 def bars(tests: Sequence[TestResult]) -> str:
     """How surprising the worst tests are, adjusted for all looks: a bar each, alarms in another colour."""
-    figure, axes = _figure(6.2, 0.5 + 0.28 * len(tests))
+    figure, axes = _figure(7.4, 0.5 + 0.28 * len(tests))
     for row, test in enumerate(tests):
         axes.barh(
             row, max(depth(test.p_adjusted, 300), 0.03), height=0.62, color=BAD if test.verdict == "fail" else GOOD
@@ -209,27 +226,69 @@ def bars(tests: Sequence[TestResult]) -> str:
     return _svg(figure, "How surprising the worst tests are")
 
 
-def _shortened(name: str, length: int = 44) -> str:
+def _shortened(name: str, length: int = 62) -> str:
     return name if len(name) <= length else name[: length - 1] + "…"
 
 
-def profile(z: Floats, row: int, by_rank: bool) -> str:
-    """One card's (or rank's) way through the positions of the deck, in standard deviations.
+def profile(z: Floats, card: int) -> str:
+    """One card's way through the positions of the deck, in standard deviations.
 
     Args:
-        z: cards or ranks by positions.
-        row: which of them.
-        by_rank: whether rows are ranks.
+        z: cards by positions.
+        card: which of them.
     """
-    n = z.shape[1]
-    name = rank_name(row, n) if by_rank else card_name(row, n)
+    n = len(z)
+    return _deviations(z[card], _POSITION, None, 0, f"Where {card_name(card, n)} lies too often and too rarely")
+
+
+def comparison(bars: Bars) -> str:
+    """What a test compared: counts beside the expected ones, or, where all are expected alike, deviations from that."""
+    title = f"{bars.axis}: found and expected"
+    if np.ndim(bars.chance) == 0:
+        mean = bars.draws * float(bars.chance)
+        z = (bars.found - mean) / np.sqrt(mean * (1 - float(bars.chance)))
+        return _deviations(z, bars.axis, bars.labels, bars.lowest, title)
+    expected = bars.draws * np.asarray(bars.chance, dtype=np.float64)
+    shown = np.flatnonzero((expected >= _WORTH_SHOWING) | (bars.found > 0))
+    first, last = int(shown[0]), int(shown[-1]) + 1
+    values = np.arange(first, last) + bars.lowest
     figure, axes = _figure(6.2, 2.2)
-    values = z[row]
-    positions = np.arange(1, n + 1)
-    axes.bar(positions, values, color=[MANY if value > 0 else FEW for value in values], width=0.8)
-    axes.axhline(0, color=INK, linewidth=0.6)
+    axes.bar(values, bars.found[first:last], width=0.8, color=FEW)
+    spread = 3 * np.sqrt(expected * (1 - bars.chance))[first:last]
+    low = np.minimum(spread, expected[first:last])
+    axes.errorbar(values, expected[first:last], yerr=(low, spread), fmt="_", color=INK, markersize=8, linewidth=0.8)
+    _name_values(axes, bars.labels, bars.lowest, values)
+    axes.set_xlabel(bars.axis)
+    axes.set_ylabel("decks", fontsize=8)
+    return _svg(figure, title)
+
+
+_WORTH_SHOWING = 0.05
+"""Values that are expected less often than this and never came are cut off at the ends."""
+
+
+def _deviations(z: Floats, axis: str, labels: Sequence[str] | None, lowest: int, title: str) -> str:
+    figure, axes = _figure(6.2, 2.2)
+    values = np.arange(len(z)) + lowest
     axes.axhspan(-3, 3, color=FAINT, alpha=0.25, linewidth=0)
-    axes.set_xlim(0, n + 1)
-    axes.set_xlabel("position in the deck")
+    axes.bar(values, z, color=[MANY if value > 0 else FEW for value in z], width=0.8)
+    axes.axhline(0, color=INK, linewidth=0.6)
+    axes.set_xlim(lowest - 0.8, lowest + len(z) - 0.2)
+    _name_values(axes, labels, lowest, values)
+    axes.set_xlabel(axis)
     axes.set_ylabel("standard deviations", fontsize=8)
-    return _svg(figure, f"Where {name} lies too often and too rarely")
+    return _svg(figure, title)
+
+
+def _name_values(axes: Axes, labels: Sequence[str] | None, lowest: int, values: NDArray[np.int64]) -> None:
+    """Ticks: the values' names, slanted where they are long, or whole numbers."""
+    if labels is None:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
+        return
+    names = labels
+    axes.xaxis.set_major_locator(FixedLocator([*values.tolist()]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: names[int(value) - lowest]))
+    if max(map(len, names)) * len(values) > 60:
+        axes.tick_params(axis="x", labelrotation=35)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")

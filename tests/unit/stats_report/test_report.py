@@ -9,7 +9,8 @@ import pytest
 
 from audit.report import words
 from audit.report.html import MULTIPLES, STRATA_ROWS, render, write
-from audit.stats.types import BatteryResult, Detectable, Pictures, TestResult
+from audit.report.plots import p_points
+from audit.stats.types import Bars, BatteryResult, Detectable, Pictures, TestResult
 
 
 def a_test(name="card x position", p=0.3, p_adjusted=1.0, verdict="pass", **more):
@@ -168,6 +169,34 @@ def test_says_how_many_strata_it_leaves_out():
     text = Page(render(a_result(tests=tests, pictures=pictures(strata=keys), strata={"table": {"t1": 9}}))).words()
     assert "7 more strata" in text
     assert f"The {STRATA_ROWS} most surprising of {len(tests)} tests" in text
+
+
+def test_what_a_test_compared_is_drawn_once():
+    wins = Bars("seat that wins", np.array([90, 110, 100]), 300, 1 / 3, lowest=1)
+    runs = Bars("runs", np.array([0, 40, 60, 0]), 100, np.array([0.1, 0.5, 0.4, 0]), ["none", "one", "two", "three"])
+    tests = (a_test("wins", bars=wins), a_test("runs", bars=runs), a_test("runs, one value", bars=runs), a_test())
+    html = render(a_result(tests=tests))
+    assert html.count('aria-label="seat that wins: found and expected"') == 1
+    assert html.count('aria-label="runs: found and expected"') == 1
+
+
+def test_the_stratum_that_rang_is_drawn_large():
+    bad = a_test("day=2026-03-18: descents", 1e-12, 1e-9, "fail", dimension="day", stratum="2026-03-18")
+    html = render(
+        a_result("fail", (a_test(), bad), pictures=pictures(strata=STRATA), strata={"day": {"2026-03-18": 7}})
+    )
+    assert "day 2026-03-18, where the alarm was clearest" in html
+    assert "how often each rank lay at each position" in html
+    assert "where the alarm was clearest" not in render(CASES["strata"])
+
+
+def test_thousands_of_p_values_do_not_make_a_large_file():
+    rng = np.random.default_rng(1)
+    tests = [a_test(f"table=t1: {n}", p=p, dimension="table", stratum="t1") for n, p in enumerate(rng.random(20_000))]
+    points = p_points(tests)
+    assert len(points) < 600
+    assert points[0].found == pytest.approx(-np.log10(min(test.p for test in tests)))
+    assert points[0].expected > points[-1].expected >= 0
 
 
 def test_names_cannot_break_the_page():

@@ -32,7 +32,7 @@ def test_init_makes_keys_that_only_their_owner_reads(tmp_path: Path) -> None:
     assert "not empty" in again.stderr
 
 
-@pytest.mark.parametrize("origin", ["", "cutcard/x", "two words", "a+b", "new\nline", "bücher.example/room", "test.invalid/x"])
+@pytest.mark.parametrize("origin", ["", "cutcard/x", "two words", "a+b", "new\nline", "bücher/x", "test.invalid/x"])
 def test_init_refuses_an_origin_that_is_no_name(tmp_path: Path, origin: str) -> None:
     done = run_tool("dealer", "init", "--data-dir", tmp_path / "data", "--origin", origin)
     assert done.returncode != 0

@@ -6,6 +6,7 @@ A down card is for its own seat alone until the seat shows it. Everything that l
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from dealer.core.cards import DECK_KINDS
 from dealer.core.hand import Face
 from dealer.service.messages import FACE, STREET
 from dealer.service.table_play import Play, TableCard
@@ -107,12 +108,23 @@ def events(play: Play, seat: int, after: int, hand: types_pb2.Hand, closing: Clo
         if sequence > after:
             view = _event(play, event, seat, cards, pots)
             if isinstance(event, happened.Started):
-                view.hand_started.hand.CopyFrom(hand)
+                view.hand_started.hand.CopyFrom(_as_it_began(hand))
             elif isinstance(event, happened.Finished) and closing is not None:
                 view.hand_finished.close_receipt = closing.receipt
                 view.hand_finished.close_entry = closing.entry
             view.sequence = sequence
             yield view
+
+
+def _as_it_began(hand: types_pb2.Hand) -> types_pb2.Hand:
+    """The certified hand as it was before the first card, whenever it is looked at."""
+    began = types_pb2.Hand()
+    began.CopyFrom(hand)
+    began.state = types_pb2.HAND_STATE_COMMITTED
+    began.street = types_pb2.STREET_UNSPECIFIED
+    began.live_seats[:] = hand.seats
+    began.cards_left = len(DECK_KINDS[hand.deck])
+    return began
 
 
 def _event(

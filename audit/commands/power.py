@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import click
 from rich.console import Console
+from rich.status import Status
 
 from audit.report.words import odds, p_text
 from audit.stats.battery import ALPHA
-from audit.stats.gallery import GALLERY
+from audit.stats.gallery import GALLERY, Shuffler
 from audit.stats.power import GRID, Outcome, Power, measure
+
+_MOST_WITHOUT_GOAL = 100_000
 
 
 @click.command()
@@ -22,6 +26,7 @@ from audit.stats.power import GRID, Outcome, Power, measure
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulation.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=ALPHA, show_default=True,
               help="Chance of a false alarm, over everything.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes.")
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
 @click.pass_context
 def power(
@@ -32,6 +37,7 @@ def power(
     runs: int,
     seed: int,
     alpha: float,
+    jobs: int | None,
     form: str,
 ) -> None:
     """Show with how many decks the battery catches each SHUFFLER of the gallery (all if none is named).
@@ -47,15 +53,15 @@ def power(
         for shuffler in chosen:
             click.echo(f"{shuffler.name:<20} {shuffler.story}")
         return
-    grid = [decks for decks in GRID if decks <= most]
     console = Console(stderr=True)
     measured = []
     with console.status("") as status:
         for shuffler in chosen:
-            # Beyond its goal a shuffler's fate is sealed, and the fair ones tell nothing more with the largest corpora.
-            reach = [decks for decks in grid if decks <= (shuffler.goal or 100_000)]
-            measured.append(measure(shuffler, alpha, grid=reach or grid[:1], runs=runs, seed=seed,
-                                    progress=lambda what: status.update(what)))  # fmt: skip
+            sizes = _sizes(shuffler, most)
+            progress = partial(_tell, status)
+            measured.append(
+                measure(shuffler, alpha, grid=sizes, runs=runs, seed=seed, processes=jobs, progress=progress)
+            )
     if form == "json":
         click.echo(
             json.dumps({"alpha": alpha, "runs": runs, "shufflers": [_member(each) for each in measured]}, indent=2)
@@ -65,6 +71,17 @@ def power(
             click.echo(line)
     bad = [each for each in measured if each.outcome in (Outcome.MISSED, Outcome.FALSE_ALARM)]
     ctx.exit(1 if bad else 0)
+
+
+def _sizes(shuffler: Shuffler, most: int) -> list[int]:
+    """Numbers of decks to try: up to the goal, with which it is settled, or to 100,000 where there is none."""
+    goal = shuffler.goal or _MOST_WITHOUT_GOAL
+    sizes = {decks for decks in (*GRID, goal) if decks <= min(goal, most)}
+    return sorted(sizes) or [most]
+
+
+def _tell(status: Status, what: str) -> None:
+    status.update(what)
 
 
 def _member(each: Power) -> dict[str, object]:

@@ -98,18 +98,14 @@ def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDA
     if decks is not None:
         return decks
     lines = block.split(b"\n")[:-1]
-    decks = np.empty((len(lines), kind.size), dtype=np.uint8)
-    index = _index(kind)
-    for number, line in enumerate(lines):
-        tokens = line.split()
-        if len(tokens) != kind.size or not all(token in index for token in tokens):
-            raise InputError(f"{name}: line {first_line + number}: {_what_is_wrong(line, kind)}")
-        decks[number] = [index[token] for token in tokens]
-    good = are_permutations(decks, kind.size)
-    if not np.all(good):
-        number = int(np.argmin(good))
-        raise InputError(f"{name}: line {first_line + number}: {what_repeats(decks[number], kind)}")
-    return decks
+    decks = _regular(b"".join([b" ".join(line.split()) + b"\n" for line in lines]), kind)
+    if decks is not None:
+        return decks
+    for number, line in enumerate(lines, first_line):
+        wrong = _what_is_wrong(line, kind)
+        if wrong:
+            raise InputError(f"{name}: line {number}: {wrong}")
+    raise AssertionError("a block of decks that cannot be read has a line that is no deck")
 
 
 def what_repeats(deck: NDArray[np.uint8], kind: DeckKind) -> str:
@@ -128,19 +124,23 @@ def what_repeats(deck: NDArray[np.uint8], kind: DeckKind) -> str:
     return "the deck is no permutation"
 
 
-def _what_is_wrong(line: bytes, kind: DeckKind) -> str:
-    """Why a line is no deck, for people: what stands where."""
+def _what_is_wrong(line: bytes, kind: DeckKind) -> str | None:
+    """Why a line is no deck, for people: what stands where; None for a deck."""
     try:
-        text = line.decode()
+        line.decode()
     except UnicodeDecodeError as error:
         return f"column {error.start + 1}: byte 0x{line[error.start]:02x} is no text (UTF-8)"
-    tokens = text.split()
+    # Not text.split(), which would take a no-break space for a space and find nothing wrong.
+    tokens = [token.decode() for token in line.split()]
     for position, token in enumerate(tokens):
         if token.encode() not in _index(kind):
             return f"position {position} (from 0): {_what_is_no_card(token, kind)}"
     if not tokens:
         return f"is empty; a line holds one deck of {kind.size} cards"
-    return f"{len(tokens)} cards, a deck has {kind.size}"
+    if len(tokens) != kind.size:
+        return f"{len(tokens)} cards, a deck has {kind.size}"
+    deck = np.array([_index(kind)[token.encode()] for token in tokens], dtype=np.uint8)
+    return None if are_permutations(deck[None, :], kind.size)[0] else what_repeats(deck, kind)
 
 
 def _what_is_no_card(token: str, kind: DeckKind) -> str:

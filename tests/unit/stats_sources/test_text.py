@@ -121,6 +121,17 @@ def test_what_is_no_card_is_named_with_its_position(wrong, said, tmp_path):
     assert said in answer
 
 
+def test_a_no_break_space_does_not_separate_cards(tmp_path):
+    answer = refusal(as_lines(shuffled(1))[:-1].replace(" ", "\u00a0"), tmp_path)
+    assert "U+00A0 (NO-BREAK SPACE)" in answer
+
+
+def test_the_first_bad_line_is_named(tmp_path):
+    first, last = [*NEW_DECK], [*NEW_DECK]
+    first[1], last[0] = first[0], "??"
+    assert "2c stands at positions 0 and 1" in refusal(" ".join(first) + "\n" + " ".join(last), tmp_path)
+
+
 def test_bytes_that_are_no_text(tmp_path):
     with pytest.raises(InputError, match="line 1: column 3: byte 0xe9 is no text"):
         read(b"2c\xe9" + as_lines(shuffled(1)).encode()[3:], tmp_path)

@@ -70,8 +70,7 @@ class Caller:
         try:
             answer = await self.ask(method, call, request)
         except (CallError, asyncio.CancelledError) as error:
-            refused = isinstance(error, CallError) and error.reason and error.code is not grpc.StatusCode.UNAVAILABLE
-            if not refused:  # a refusal changes nothing, and its id is free
+            if not (isinstance(error, CallError) and error.refused):  # a refusal's id is free again
                 self._unanswered[key] = request.request_id
             raise
         self._compare(request.request_id, body, answer.SerializeToString(deterministic=True))

@@ -14,7 +14,7 @@ from dealer.client import evidence
 from dealer.client.calls import Caller, RepeatError, Retry
 from dealer.client.checks import Asked
 from dealer.client.contribution import Contribution
-from dealer.client.errors import CheckError, UsageError
+from dealer.client.errors import CallError, CheckError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Session
 from dealer.client.log import LogView
@@ -78,7 +78,7 @@ class Client:
         stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
         self._session = Session(stub, calls, self._log, self._folder, key)
         self._entropy = entropy
-        self._drawn: dict[tuple[str, int, str], Contribution] = {}
+        self._drawn: dict[str, dict[str, Contribution]] = {}  # by table and id, until the hand is opened or refused
 
     async def __aenter__(self) -> "Client":
         return self
@@ -138,19 +138,18 @@ class Client:
             raise UsageError(f"{game!a} is no game: {', '.join(GAMES)}")
         known = self._folder.numbers.get(table, 0)
         if number is None:
-            number = known + 1 if known else await self.next_number(table) if contribute_as or invited else 0
+            number = await self._number(table, known, for_entropy=bool(contribute_as or invited))
         if not number and (contribute_as or invited):
             raise UsageError("contributions are for one number: leave `number` out, or give it")
         own = [self._contribution(table, number, name) for name in contribute_as]
         commitments = [(each.contributor, each.commitment) for each in own] + list(invited.items())
         asked = Asked(table, number, known, GAMES[game], deck, tuple(seats), parse_reveal(reveal), tuple(commitments))
         answer = await self._open(asked, request_id)
+        self._drawn.pop(table, None)
         hand = Hand(self._session, asked, own)
         await hand.begin(answer.hand)
         self._folder.numbers[table] = hand.number
         self._folder.save()
-        for name in contribute_as:
-            self._drawn.pop((table, number, name), None)
         return hand
 
     async def _open(self, asked: Asked, request_id: UUID | None) -> pb.OpenHandResponse:
@@ -165,17 +164,29 @@ class Client:
         )
         try:
             return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
+        except CallError as error:
+            if error.refused:
+                self._drawn.pop(asked.table, None)
+            raise
         except RepeatError as error:
             answers = evidence.answers_member(*error.answers)
             content = evidence.Evidence(self._session.key).content(error.check, error.detail, answers=answers)
             raise CheckError(error.check, error.detail, evidence.write(content, self._folder.evidence)) from error
 
+    async def _number(self, table: str, known: int, *, for_entropy: bool) -> int:
+        """The number to ask for: that of a hand whose opening was never answered, or one more than the last."""
+        if for_entropy and self._drawn.get(table):
+            return next(iter(self._drawn[table].values())).number
+        if known:
+            return known + 1
+        return await self.next_number(table) if for_entropy else 0
+
     def _contribution(self, table: str, number: int, name: str) -> Contribution:
         """Draws a value once for each hand, so that a hand that is asked for again is the same request."""
-        key = (table, number, name)
-        if key not in self._drawn:
-            self._drawn[key] = Contribution.draw(table, number, name, self._entropy)
-        return self._drawn[key]
+        drawn = self._drawn.setdefault(table, {})
+        if name not in drawn or drawn[name].number != number:
+            drawn[name] = Contribution.draw(table, number, name, self._entropy)
+        return drawn[name]
 
     async def next_number(self, table: str) -> int:
         """Finds a table's next number by reading the log: for a client that does not know the table yet.

@@ -28,6 +28,11 @@ class CallError(ClientError):
         self.code = code
         self.reason = reason
 
+    @property
+    def refused(self) -> bool:
+        """Whether the dealer has refused the request, so that nothing has changed; otherwise it may have."""
+        return bool(self.reason) and self.code is not grpc.StatusCode.UNAVAILABLE
+
 
 class CheckError(ClientError):
     """What the dealer gave does not hold: do not play on, and keep the evidence.

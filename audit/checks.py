@@ -244,7 +244,7 @@ def check_reveal(commit: Commit, close: Close, play: Play) -> str | None:
     if close.openings is None or play.fault is not None:
         # Without knowing what the table saw there is nothing to compare the openings with.
         return None
-    opened, seen = set(close.openings.positions), set(play.seen)
+    opened, seen = set(close.openings.positions), set(play.seen())
     if unseen := sorted(opened - seen):
         return f"position {unseen[0]} is opened and the table never saw it"
     if unopened := sorted(seen - opened):

@@ -6,6 +6,7 @@ whose hand goes beyond the stretch.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -92,9 +93,16 @@ class Read:
 def read_stretch(setting: Setting, stretch: Stretch) -> Read:
     """Reads and checks one stretch of the log."""
     reader = _Reader(setting, stretch)
-    for number in range(stretch.first, stretch.last):
-        reader.read_bundle(number)
-    return reader.finish()
+    # A stretch makes many small values and no cycles: looking for cycles meanwhile would take a tenth of the time.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for number in range(stretch.first, stretch.last):
+            reader.read_bundle(number)
+        return reader.finish()
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
@@ -113,7 +121,7 @@ def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
 
 
 class _Reader:
-    """Reads a stretch bundle by bundle, and checks each hand as soon as its close comes in."""
+    """Reads a stretch bundle by bundle, then checks each hand that lies wholly within it."""
 
     def __init__(self, setting: Setting, stretch: Stretch) -> None:
         self._setting = setting
@@ -123,7 +131,15 @@ class _Reader:
         self._settled: set[int] = set()
 
     def finish(self) -> Read:
-        """What the stretch came to."""
+        """Checks the hands and gives what the stretch came to.
+
+        To read first and check afterwards is quicker than to take turns: each keeps its code in the processor's cache.
+        """
+        for at, (entry, _) in self._held.items():
+            if isinstance(entry, Close):
+                case = self._whole_hand(at, entry)
+                if case is not None:
+                    _add_hand(self._setting, case, self._read.hands)
         self._read.traces = [
             _trace(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
         ]
@@ -207,10 +223,6 @@ class _Reader:
                 read.unknown.append((at, f"schema {entry.schema[:80]!a}"))
                 continue
             held[at] = (entry, raw)
-            if isinstance(entry, Close):
-                case = self._whole_hand(at, entry)
-                if case is not None:
-                    _add_hand(self._setting, case, read.hands)
 
     def _whole_hand(self, at: int, close: Close) -> Case | None:
         """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""

@@ -20,13 +20,17 @@ class Play:
 
     Attributes:
         fault: the first thing that does not obey section 7, None where all do; what follows it was not followed.
-        seen: positions that the table saw, dealt up or shown, ascending (as far as the events were followed).
-        owners: the seat of each position that was dealt, in order.
+        dealt: the cards of each deal or draw, in order (as far as the events were followed).
+        shown: the positions that were shown.
     """
 
     fault: str | None
-    seen: tuple[int, ...]
-    owners: tuple[int, ...]
+    dealt: tuple[Cards, ...]
+    shown: tuple[int, ...]
+
+    def seen(self) -> tuple[int, ...]:
+        """Positions that the table saw, dealt up or shown, ascending."""
+        return tuple(sorted([*self.shown, *(position for cards in self.dealt for position in cards.up)]))
 
 
 @lru_cache(maxsize=4096)
@@ -54,10 +58,10 @@ def may_complete(game: str, seats: Sequence[int], events: Sequence[Event]) -> bo
     """Whether a hand with these events may be `completed`: by counts alone, however well the rest was dealt."""
     if game not in STUD_GAMES:
         return True
-    folded = {event.seat for event in events if type(event) is Fold}
-    if len(set(seats) - folded) <= 1:
+    if any(type(event) is Deal and event.street == "seventh" for event in events):
         return True
-    return any(type(event) is Deal and event.street == "seventh" for event in events)
+    folded = {event.seat for event in events if type(event) is Fold}
+    return len(set(seats) - folded) <= 1
 
 
 @dataclass(slots=True)
@@ -68,9 +72,9 @@ class _Table:
     size: int
     live: tuple[int, ...]
     streets: int = 0
-    owners: list[int] = field(default_factory=list)
-    hidden: set[int] = field(default_factory=set)
-    seen: list[int] = field(default_factory=list)
+    next: int = 0
+    dealt: list[Cards] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
 
     def deal(self, event: Deal) -> None:
         if self.game not in STUD_GAMES:
@@ -80,8 +84,7 @@ class _Table:
             raise _Fault(f"expected {due or 'no more streets'}, found {event.street} street")
         if len(self.live) == 1:
             raise _Fault(f"{event.street} street is dealt though one seat is left")
-        dealt = len(self.owners)
-        expected = stud_street(event.street, self.live, dealt, self.size - dealt)
+        expected = stud_street(event.street, self.live, self.next, self.size - self.next)
         if event.cards != expected:
             raise _Fault(f"{event.street} street: {_difference(expected, event.cards)}")
         self.streets += 1
@@ -90,7 +93,7 @@ class _Table:
     def draw(self, event: Draw) -> None:
         if self.game in STUD_GAMES:
             raise _Fault(f"{self.game} has no draw")
-        cards, first = event.cards, len(self.owners)
+        cards, first = event.cards, self.next
         if not cards.positions:
             raise _Fault("a draw of no cards")
         if cards.positions != tuple(range(first, first + len(cards.positions))):
@@ -116,22 +119,21 @@ class _Table:
     def show(self, event: Show) -> None:
         if not event.positions:
             raise _Fault("a show of no cards")
+        hidden = {position: seat for cards in self.dealt for position, seat, face in cards.rows() if face == "down"}
         last = -1
         for position in event.positions:
             if position <= last:
                 raise _Fault(f"a show whose positions do not ascend: {position} after {last}")
             last = position
-            if position not in self.hidden:
+            if position not in hidden or position in self.shown:
                 raise _Fault(f"position {position} is shown and does not lie face down")
-            if self.owners[position] not in self.live:
-                raise _Fault(f"position {position} is shown and its seat {self.owners[position]} is not in")
-            self.hidden.discard(position)
-        self.seen += event.positions
+            if hidden[position] not in self.live:
+                raise _Fault(f"position {position} is shown and its seat {hidden[position]} is not in")
+        self.shown += event.positions
 
     def _take(self, cards: Cards) -> None:
-        self.owners += cards.seats
-        self.seen += cards.up
-        self.hidden.update(cards.down)
+        self.dealt.append(cards)
+        self.next += len(cards.positions)
 
 
 def _difference(expected: Cards, found: Cards) -> str:
@@ -168,4 +170,4 @@ def replay(game: str, size: int, seats: tuple[int, ...], events: Sequence[Event]
                 table.draw(event)
     except _Fault as found:
         fault = str(found)
-    return Play(fault, tuple(sorted(table.seen)), tuple(table.owners))
+    return Play(fault, tuple(table.dealt), tuple(table.shown))

@@ -20,21 +20,19 @@ _OBJECT = re.compile(rb"\{[^{}]*\}")
 
 
 class Cards(NamedTuple):
-    """Dealt cards as columns of equal length, and the positions of each face.
+    """Dealt cards as columns of equal length, and the positions dealt up.
 
     Attributes:
         positions: in the order dealt.
         seats: who gets them; 0 is the board.
         faces: `down` or `up`.
         up: the positions dealt up.
-        down: the positions dealt down.
     """
 
     positions: tuple[int, ...]
     seats: tuple[int, ...]
     faces: tuple[str, ...]
     up: tuple[int, ...]
-    down: tuple[int, ...]
 
     def rows(self) -> Iterator[tuple[int, int, str]]:
         """Position, seat and face of each card."""
@@ -44,8 +42,7 @@ class Cards(NamedTuple):
 def dealt_cards(positions: tuple[int, ...], seats: tuple[int, ...], faces: tuple[str, ...]) -> Cards:
     """Cards from their three columns."""
     up = tuple([position for position, face in zip(positions, faces, strict=True) if face == "up"])
-    down = tuple([position for position, face in zip(positions, faces, strict=True) if face != "up"])
-    return Cards(positions, seats, faces, up, down)
+    return Cards(positions, seats, faces, up)
 
 
 class Deal(NamedTuple):

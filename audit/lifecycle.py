@@ -113,7 +113,6 @@ class Lifecycle:
 
     def offer(self, trace: OfferTrace) -> bool:
         """Follows an offer; whether it opened a hand."""
-        self._tally.made["lifecycle"] += 1
         open_hand = self._by_hand.get(trace.hand)
         if open_hand is not None and (open_hand.table, open_hand.number) == (trace.table, trace.number):
             self._fail(trace.at, trace.hand, f"a second offer of {open_hand.name}")
@@ -125,7 +124,6 @@ class Lifecycle:
 
     def commit(self, trace: CommitTrace) -> bool:
         """Follows a commit; whether it opened a hand."""
-        self._tally.made["lifecycle"] += 1
         hand = self._offered(trace)
         opened = hand is None
         if hand is None:
@@ -157,7 +155,6 @@ class Lifecycle:
 
     def close(self, trace: CloseTrace) -> Unchecked | None:
         """Follows a close; the hand's bytes where it is still to be checked."""
-        self._tally.made["lifecycle"] += 1
         hand = self._by_commit.get(trace.commit)
         commit = hand.commits[trace.commit] if hand is not None else None
         if hand is None or hand.hand != trace.hand:

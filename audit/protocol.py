@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import add
 
 RANKS = "23456789TJQKA"
@@ -20,6 +21,7 @@ SEED_BYTES = 64
 SALT_BYTES = 32
 ESCROW_BYTES = 32 + 80
 WORD_RANGE = 65536
+BLOCK_BYTES = 136
 
 DECKS: dict[str, tuple[str, ...]] = {
     "standard52": tuple(rank + suit for rank in RANKS for suit in SUITS),
@@ -97,14 +99,12 @@ def word_stream(source: bytes, amount: int) -> bytes:
 def words_used(cards: int, source: bytes) -> list[tuple[int, int, int, bool]]:
     """Every word that a shuffle takes, for people to follow: the word, `i`, `j`, and whether it was below the limit."""
     used = []
-    at = 0
+    words = _words(source)
     for i, b, limit in _steps(cards):
-        taken = False
-        while not taken:
-            word = int.from_bytes(word_stream(source, at + 2)[at:], "big")
-            taken = word < limit
-            used.append((word, i, word % b, taken))
-            at += 2
+        for word in words:
+            used.append((word, i, word % b, word < limit))
+            if word < limit:
+                break
     return used
 
 
@@ -116,22 +116,30 @@ def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
         source: hand, entropy digest and seed joined.
     """
     deck = list(reference)
-    # One SHAKE256 block is 136 bytes: 68 words, enough for 51 swaps and seventeen refusals. More are drawn on demand.
-    amount = 136
-    stream = word_stream(source, amount)
-    at = 0
+    words = _words(source)
     for i, b, limit in _steps(len(deck)):
-        while True:
-            if at == amount:
-                amount *= 2
-                stream = word_stream(source, amount)
-            word = stream[at] << 8 | stream[at + 1]
-            at += 2
+        for word in words:
             if word < limit:
                 break
         j = word % b
         deck[i], deck[j] = deck[j], deck[i]
     return deck
+
+
+def _words(source: bytes) -> Iterator[int]:
+    """The shuffle's words, as many as anybody asks for.
+
+    One block of SHAKE256 is 68 words: enough for 51 swaps and seventeen refusals. The rest waits until it is needed.
+    """
+    return chain(struct.unpack(">68H", word_stream(source, BLOCK_BYTES)), _later_words(source))
+
+
+def _later_words(source: bytes) -> Iterator[int]:
+    amount = BLOCK_BYTES
+    while True:
+        stream = word_stream(source, 2 * amount)
+        yield from struct.unpack(f">{amount // 2}H", stream[amount:])
+        amount *= 2
 
 
 def salts(source: bytes, cards: int) -> bytes:

@@ -261,6 +261,7 @@ class _Audit:
             self._tally.saw_unknown(index)
             self._unknown.add(f"entry {index}: {why}")
         self._name_missing(read.missing_tiles)
+        self._tally.made["lifecycle"] += len(read.traces)
         for trace in read.traces:
             unchecked = self._follow_trace(trace)
             if unchecked is not None:

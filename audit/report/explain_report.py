@@ -103,7 +103,7 @@ def render(told: Explanation) -> str:
     value: dict[str, Any] = {
         "hand": told.hand,
         "entries": [{"index": index, "kind": kind, "entry": raw.decode("ascii")} for index, kind, raw in told.entries],
-        "seen_positions": list(play.seen),
+        "seen_positions": list(play.seen()),
         "notes": told.notes,
         "steps": [
             {

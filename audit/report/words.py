@@ -11,19 +11,17 @@ _SMALLEST = 1e-300
 
 def verdict_sentence(result: BatteryResult) -> str:
     """The verdict in one sentence."""
-    decks = _decks(result.decks)
+    if not result.decks:
+        return "There are no decks here, so nothing can be said of the shuffle."
+    decks = "one deck" if result.decks == 1 else f"{result.decks:,} decks"
     if result.verdict == "fail":
         return (
             f"{decks[0].upper()}{decks[1:]} of cards did not come from a fair shuffle: "
             f"where every order is equally likely, at most {odds(result.alpha)} audits sounds this alarm."
         )
     if result.verdict == "insufficient":
-        return f"{decks[0].upper()}{decks[1:]} of cards are too few to say whether the shuffle is fair."
+        return f"{decks[0].upper()}{decks[1:]} of cards {'is' if result.decks == 1 else 'are'} too few to say whether the shuffle is fair."
     return f"Nothing in {decks} of cards speaks against a fair shuffle, in which every order is equally likely."
-
-
-def _decks(count: int) -> str:
-    return {0: "no decks", 1: "one deck"}.get(count, f"{count:,} decks")
 
 
 def odds(p: float) -> str:

@@ -135,6 +135,7 @@ class _Watcher:
                 family="battery",
                 sees="Everything that the battery sees, at this number of decks.",
                 detail=f"least of {len(outcomes)} tests: {least.name}: {least.detail}",
+                bars=least.bars,
             )
         )
         weights = [sum(each.weight for each in outcomes)]

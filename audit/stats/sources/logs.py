@@ -141,7 +141,7 @@ class LogDecks:
         report = verify(self._log, self._options, take_decks=spool.take)
         if report.exit_code == 4:
             why = "; ".join(report.missing[:_NAMED_REASONS]) or "a test record, which --allow-test would let in"
-            raise InputError(f"{self.name}: {why}")
+            raise InputError(why if self.name in why else f"{self.name}: {why}")
         bad = {_id(finding.hand) for finding in report.findings if finding.hand is not None}
         self.total = spool.hands
         self.notes += [f"{self.name}: {text}" for text in self._what_to_know(report, spool)]

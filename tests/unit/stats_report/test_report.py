@@ -121,7 +121,7 @@ def test_never_says_the_word(case):
             "at most one in a million audits sounds this alarm.",
         ),
         ("insufficient", "500 decks of cards are too few to say whether the shuffle is fair."),
-        ("no decks", "No decks of cards are too few to say whether the shuffle is fair."),
+        ("no decks", "There are no decks here, so nothing can be said of the shuffle."),
     ],
 )
 def test_the_verdict_comes_first(case, sentence):

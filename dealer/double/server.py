@@ -54,6 +54,10 @@ class Double(Dealer):
 
         return [*super().handlers(), TestDoubleServicer(self).handler()]
 
+    def hasten(self, seconds: float) -> None:
+        """Takes so much from what every seat to act at a referee's table has left."""
+        self._table_hands.hasten(seconds)
+
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:

@@ -91,7 +91,9 @@ class TestDoubleServicer:
     async def _advance_clock(self, data: bytes) -> pb.AdvanceClockResponse:
         request = validate.decode(pb.AdvanceClockRequest, data)
         later = self._double.clock() + request.milliseconds
-        return pb.AdvanceClockResponse(unix_milliseconds=await self._stop_clock(later))
+        now = await self._stop_clock(later)
+        self._double.hasten(request.milliseconds / 1000)
+        return pb.AdvanceClockResponse(unix_milliseconds=now)
 
     async def _stop_clock(self, milliseconds: int) -> int:
         try:

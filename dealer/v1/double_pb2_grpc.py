@@ -101,7 +101,8 @@ class TestDoubleServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AdvanceClock(self, request, context):
-        """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does.
+        """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does. At the referee's tables the
+        seats to act have so much less time left; whose time is up is acted for soon after the answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -49,7 +49,9 @@ class TestDoubleServiceStub:
     the contributions whose deadline has passed by then.
     """
     AdvanceClock: _grpc.UnaryUnaryMultiCallable[_double_pb2.AdvanceClockRequest, _double_pb2.AdvanceClockResponse]
-    """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does."""
+    """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does. At the referee's tables the
+    seats to act have so much less time left; whose time is up is acted for soon after the answer.
+    """
 
 @_typing.type_check_only
 class TestDoubleServiceAsyncStub(TestDoubleServiceStub):
@@ -72,7 +74,9 @@ class TestDoubleServiceAsyncStub(TestDoubleServiceStub):
     the contributions whose deadline has passed by then.
     """
     AdvanceClock: _aio.UnaryUnaryMultiCallable[_double_pb2.AdvanceClockRequest, _double_pb2.AdvanceClockResponse]  # type: ignore[assignment]
-    """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does."""
+    """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does. At the referee's tables the
+    seats to act have so much less time left; whose time is up is acted for soon after the answer.
+    """
 
 class TestDoubleServiceServicer(metaclass=_abc_1.ABCMeta):
     """Drives the test double (`dealer double`). The production server does not have this service, and nothing makes it
@@ -122,6 +126,8 @@ class TestDoubleServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _double_pb2.AdvanceClockRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_double_pb2.AdvanceClockResponse, _abc.Awaitable[_double_pb2.AdvanceClockResponse]]:
-        """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does."""
+        """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does. At the referee's tables the
+        seats to act have so much less time left; whose time is up is acted for soon after the answer.
+        """
 
 def add_TestDoubleServiceServicer_to_server(servicer: TestDoubleServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

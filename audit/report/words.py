@@ -20,7 +20,8 @@ def verdict_sentence(result: BatteryResult) -> str:
             f"where every order is equally likely, at most {odds(result.alpha)} audits sounds this alarm."
         )
     if result.verdict == "insufficient":
-        return f"{decks[0].upper()}{decks[1:]} of cards {'is' if result.decks == 1 else 'are'} too few to say whether the shuffle is fair."
+        are = "is" if result.decks == 1 else "are"
+        return f"{decks[0].upper()}{decks[1:]} of cards {are} too few to say whether the shuffle is fair."
     return f"Nothing in {decks} of cards speaks against a fair shuffle, in which every order is equally likely."
 
 

@@ -61,13 +61,12 @@ class _Spool:
         mine = [hand for hand in dealt if hand.deck_kind == self._kind.name]
         self.of_other_decks += len(dealt) - len(mine)
         rows = np.empty(len(mine), dtype=self._row)
-        for row, hand in zip(rows, mine, strict=True):
-            row["at"] = hand.at
-            row["hand"] = np.void(hand.hand)
-            row["table"] = self._tables.number(hand.table)
-            row["day"] = self._days.number(hand.time[:10])
-            row["seats"] = self._seats.number(",".join(map(str, hand.seats)))
-            row["deck"] = np.frombuffer(hand.order, dtype=np.uint8)
+        rows["at"] = [hand.at for hand in mine]
+        rows["hand"] = np.frombuffer(b"".join(hand.hand for hand in mine), dtype="V16")
+        rows["table"] = [self._tables.number(hand.table) for hand in mine]
+        rows["day"] = [self._days.number(hand.time[:10]) for hand in mine]
+        rows["seats"] = [self._seats.number(",".join(map(str, hand.seats))) for hand in mine]
+        rows["deck"] = np.frombuffer(b"".join(hand.order for hand in mine), dtype=np.uint8).reshape(-1, self._kind.size)
         self._file.write(rows.tobytes())
         self.hands += len(mine)
 

@@ -8,6 +8,7 @@ import click
 from dealer.config import C, config_option, option
 from dealer.double.command import double
 from dealer.errors import CutcardError
+from dealer.play.command import play
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
@@ -152,6 +153,7 @@ def escrow_keygen(out: Path) -> None:
 
 
 main.add_command(double)
+main.add_command(play)
 
 
 @main.command()

@@ -74,7 +74,7 @@ class Returned(NamedTuple):
 
 
 class PotsGathered(NamedTuple):
-    """A round is over and its bets lie in the pots."""
+    """The antes, or the bets of a round that is over, lie in the pots."""
 
     pots: tuple[Pot, ...]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dealer.errors import Reason, Refused
 from dealer.table.betting import FOLD, Action, Option, Turn
 from dealer.table.course import Course
-from dealer.table.events import AntePosted, Cause, Event, Mucked, SeatLeft, Shown, Started, StreetDealt
+from dealer.table.events import AntePosted, Cause, Event, Mucked, PotsGathered, SeatLeft, Shown, Started, StreetDealt
 from dealer.table.payouts import Hand, read_hand, wins_a_part
 from dealer.table.pots import lay_pots
 from dealer.table.stakes import Lineup
@@ -30,13 +30,16 @@ def start(lineup: Lineup) -> Step:
         stacks[seat] = stack - paid[seat]
         if paid[seat]:
             events.append(AntePosted(seat, paid[seat], stacks[seat]))
+    pots = lay_pots(paid, lineup.seats)
+    if pots:
+        events.append(PotsGathered(pots))
     state = TableState(
         lineup=lineup,
         waits_for=Deal(STREETS[0]),
         live=lineup.seats,
         stacks=stacks,
         paid=paid,
-        pots=lay_pots(paid, lineup.seats),
+        pots=pots,
         street=None,
         up=dict.fromkeys(lineup.seats, ()),
         board=None,

@@ -935,7 +935,7 @@ class TableEvent(_message.Message):
 
     @_builtins.property
     def pots_gathered(self) -> Global___PotsGathered:
-        """A round is over."""
+        """The antes are posted, or a round is over."""
 
     @_builtins.property
     def hand_shown(self) -> Global___HandShown:
@@ -1235,7 +1235,7 @@ Global___BetReturned: _TypeAlias = BetReturned  # noqa: Y015
 
 @_typing.final
 class PotsGathered(_message.Message):
-    """A round is over, and its bets lie in the pots."""
+    """The antes, or the bets of a round that is over, lie in the pots."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -184,7 +184,7 @@ def test_once_at_most_one_seat_can_still_bet_the_remaining_streets_are_dealt_wit
     table.play("4 bet 100, 6 call, 1 call")
     assert table.prompt == "over"
     assert table.state.street == "seventh"
-    assert len(table.happened(PotsGathered)) == 5
+    assert len(table.happened(PotsGathered)) == 6  # after the antes, and after each street
 
 
 @pytest.mark.parametrize("street", ["third", "fourth", "fifth", "sixth", "seventh"])

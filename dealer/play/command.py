@@ -1,0 +1,106 @@
+"""The command `dealer play`: serves a dealer of its own, or joins one, and asks the person at the keyboard."""
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.prompt import Prompt
+from rich.text import Text
+
+from dealer.config import option
+from dealer.errors import CutcardError
+from dealer.games.plans import SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
+from dealer.play.game import BUY_IN, Sitting
+from dealer.play.screen import Screen
+from dealer.play.table import TableSeen, words
+from dealer.v1 import table_pb2 as pb
+
+_GAMES = {"stud": SEVEN_CARD_STUD, "hi-lo": SEVEN_CARD_STUD_HI_LO}
+_PASSIVE = (pb.ACTION_CHECK, pb.ACTION_CALL, pb.ACTION_BRING_IN)
+_LEAVE = "q"
+
+
+@click.command()
+@click.option("--game", type=click.Choice(list(_GAMES)), default="stud", show_default=True, help="What is played.")
+@click.option("--seats", type=click.IntRange(2, 8), default=4, show_default=True, help="Seats, yours among them.")
+@click.option("--hands", type=click.IntRange(1), default=None, help="Stop after so many hands.  [default: when you do]")
+@click.option("--auto", is_flag=True, help="Have your seat check and call by itself, to look on.")
+@option("--connect", default=None, help="HOST:PORT of a dealer that runs.  [default: one of its own]")
+@option("--key", default=None, help="That dealer's verifier key, or a file with it; not from the dealer itself.")
+def play(game: str, seats: int, hands: int | None, auto: bool, connect: str | None, key: str | None) -> None:
+    """Play stud against simple seats over the real service; every card of yours is checked as it comes."""
+    if (connect is None) != (key is None):
+        raise click.UsageError("--connect and --key belong together: a dealer is believed nothing without its key")
+    console = Console(highlight=False)
+    with _joined(connect, key) as (address, verifier):
+        stacks = dict.fromkeys(range(1, seats + 1), BUY_IN)
+        ask = _by_itself if auto else lambda seen: _ask(console, seen)
+        sitting = Sitting(address, verifier, _GAMES[game], stacks, Screen(console, 1), ask)
+        asyncio.run(_sit(console, sitting, hands, auto=auto))
+
+
+async def _sit(console: Console, sitting: Sitting, hands: int | None, *, auto: bool) -> None:
+    while not sitting.left:
+        await sitting.hand()
+        if sitting.number == hands:
+            return
+        if not auto and not sitting.left and _line(console, "Enter for the next hand, q to stop") == _LEAVE:
+            return
+
+
+def _by_itself(seen: TableSeen) -> pb.ActionOption:
+    return next(option for option in seen.options if option.action in _PASSIVE)
+
+
+def _ask(console: Console, seen: TableSeen) -> pb.ActionOption | None:
+    """Asks until the answer is one of the options by its number, or the wish to leave."""
+    line = Text("  ")
+    for number, each in enumerate(seen.options, 1):
+        line += Text.assemble((f" {number} ", "reverse"), f" {words(each.action, each.amount)}   ")
+    console.print(line + Text.assemble((f" {_LEAVE} ", "reverse"), " leave"))
+    while True:
+        answer = _line(console, "Your turn")
+        if answer == _LEAVE:
+            return None
+        if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(seen.options):
+            return seen.options[int(answer) - 1]
+        console.print(f"  a number from 1 to {len(seen.options)}, or {_LEAVE}", style="yellow")
+
+
+def _line(console: Console, text: str) -> str:
+    """A line from the keyboard; its end is a wish to leave."""
+    try:
+        return Prompt.ask(text, console=console, default="", show_default=False).strip().lower()
+    except (EOFError, KeyboardInterrupt):
+        return _LEAVE
+
+
+@contextmanager
+def _joined(connect: str | None, key: str | None) -> Iterator[tuple[str, str]]:
+    """Yields address and verifier key of the dealer to play at, and stops the one that was started for it."""
+    if connect is not None and key is not None:
+        path = Path(key)
+        yield connect, path.read_text("utf-8").strip() if path.is_file() else key
+        return
+    with tempfile.TemporaryDirectory(prefix="cutcard-play-") as folder:
+        tool, data = str(Path(sys.executable).parent / "dealer"), str(Path(folder) / "data")
+        made = subprocess.run(
+            [tool, "init", "--data-dir", data, "--origin", "play.invalid/table"], capture_output=True, text=True
+        )
+        if made.returncode:
+            raise CutcardError(f"no dealer could be made: {made.stderr.strip()}")
+        serve = [tool, "serve", "--data-dir", data, "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+            try:
+                line = process.stdout.readline() if process.stdout else ""
+                if not line.startswith("listening on "):
+                    raise CutcardError("the dealer did not start")
+                yield line.removeprefix("listening on ").strip(), made.stdout.strip()
+            finally:
+                process.terminate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ class _Spool:
         )
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the source
         self._tables, self._days, self._seats = _Labels(), _Labels(), _Labels()
+        self._kept: NDArray[np.bool_] | None = None
         self.hands = 0
         self.of_other_decks = 0
 
@@ -70,34 +71,38 @@ class _Spool:
         self._file.write(rows.tobytes())
         self.hands += len(mine)
 
-    def chunks(self, bad: set[bytes], dealer: str) -> Iterator[Chunk]:
-        """Everything kept but for the hands named bad, in log order."""
+    def leave_out(self, bad: set[bytes]) -> None:
+        """Takes out hands by their ids."""
+        if bad and self.hands:
+            rows = self._rows()
+            self._kept = np.array([hand.tobytes() not in bad for hand in rows["hand"]])
+
+    @property
+    def count(self) -> int:
+        """How many hands there are to read."""
+        return self.hands if self._kept is None else int(np.count_nonzero(self._kept))
+
+    def chunks(self, dealer: str) -> Iterator[Chunk]:
+        """Everything that was kept, in log order."""
         if not self.hands:
             return
-        self._file.flush()
-        rows = np.memmap(self._file, dtype=self._row, mode="r", shape=(self.hands,))
+        rows = self._rows()
         order = np.argsort(rows["at"], kind="stable")
-        first = 0
-        for start in range(0, self.hands, CHUNK):
-            some = rows[order[start : start + CHUNK]]
-            ids = [bytes(hand) for hand in some["hand"]]
-            if bad:
-                keep = [row for row, hand in enumerate(ids) if hand not in bad]
-                some, ids = some[keep], [ids[row] for row in keep]
+        if self._kept is not None:
+            order = order[self._kept[order]]
+        for first in range(0, len(order), CHUNK):
+            some = rows[order[first : first + CHUNK]]
             labels = {
                 "table": self._tables.texts(some["table"]),
                 "day": self._days.texts(some["day"]),
                 "dealer": [dealer] * len(some),
                 "seats": self._seats.texts(some["seats"]),
             }
-            yield Chunk(np.ascontiguousarray(some["deck"]), labels, first, ids)
-            first += len(some)
+            yield Chunk(np.ascontiguousarray(some["deck"]), labels, first, [hand.tobytes() for hand in some["hand"]])
 
-
-class _Verified(NamedTuple):
-    spool: _Spool
-    report: Report
-    bad: set[bytes]
+    def _rows(self) -> NDArray[np.void]:
+        self._file.flush()
+        return np.memmap(self._file, dtype=self._row, mode="r", shape=(self.hands,))
 
 
 class LogDecks:
@@ -122,7 +127,8 @@ class LogDecks:
         self._log = log
         self._options = options
         self._kind = kind
-        self._verified: _Verified | None = None
+        self._spool: _Spool | None = None
+        self._dealer = ""
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks of up to `CHUNK` decks.
@@ -130,37 +136,44 @@ class LogDecks:
         Raises:
             InputError: For a log that cannot be read in full, and for a test record unless these are allowed.
         """
-        if self._verified is None:
-            self._verified = self._verify()
-        spool, report, bad = self._verified
-        yield from spool.chunks(bad, report.checkpoint.origin if report.checkpoint else "")
+        if self._spool is None:
+            self._spool = self._verified()
+        yield from self._spool.chunks(self._dealer)
 
-    def _verify(self) -> _Verified:
+    def _verified(self) -> _Spool:
         spool = _Spool(self._kind)
         report = verify(self._log, self._options, take_decks=spool.take)
         if report.exit_code == 4:
             why = "; ".join(report.missing[:_NAMED_REASONS]) or "a test record, which --allow-test would let in"
             raise InputError(why if self.name in why else f"{self.name}: {why}")
-        bad = {_id(finding.hand) for finding in report.findings if finding.hand is not None}
-        self.total = spool.hands
+        # What a hand is by itself was checked before it was handed over; these failed for what stands around them.
+        spool.leave_out({_id(finding.hand) for finding in report.findings if finding.hand is not None})
+        self._dealer = report.checkpoint.origin if report.checkpoint else ""
+        self.total = spool.count
         self.notes += [f"{self.name}: {text}" for text in self._what_to_know(report, spool)]
-        return _Verified(spool, report, bad)
+        return spool
 
     def _what_to_know(self, report: Report, spool: _Spool) -> Iterator[str]:
         hands = report.hands
+        if report.verdict == "test-record":
+            yield "a test record: whoever made it could choose its decks"
         if report.verdict == "invalid":
             failed = ", ".join(f"{check.name} ({check.failed:,})" for check in report.checks if check.failed)
             yield f"the log is not valid, failed are {failed}; only hands that pass are counted"
         yield from report.missing
         if spool.of_other_decks:
             yield f"{spool.of_other_decks:,} hands with other decks than {self._kind.name} are left out"
-        left_out = hands.completed + hands.void - spool.hands - spool.of_other_decks
+        left_out = hands.completed + hands.void - spool.count - spool.of_other_decks
         if left_out > 0:
             yield f"{left_out:,} closed hands are left out: they did not pass, or their decks are sealed"
 
 
 def _id(hand: str) -> bytes:
-    return bytes.fromhex(hand.replace("-", ""))
+    """The 16 bytes of a UUID; nothing for text that is none, which a finding may quote."""
+    try:
+        return UUID(hand).bytes
+    except ValueError:
+        return b""
 
 
 def log_opener(options: Options) -> OpenLog:

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from audit.escrow import EscrowKeys
 from audit.keys import VerifierKey
 from audit.stats.sources import SHORT36, log_opener, open_source
 from audit.verify import Options
+from tests.attacks.judging import ESCROW
+from tests.attacks.maker import Book, Draft, honest, many
 from tests.unit.stats_sources.test_text import as_lines
 
 VECTORS = Path(__file__).resolve().parents[3].parent / "shared" / "vectors"
-pytestmark = pytest.mark.skipif(not VECTORS.is_dir(), reason="the golden logs are not here")
+golden = pytest.mark.skipif(not VECTORS.is_dir(), reason="the golden logs are not here")
 
 
 def options(name="golden-log-200", escrow=True, **more):
@@ -35,6 +38,7 @@ def copy(tmp_path):
     return tmp_path / "log"
 
 
+@golden
 def test_every_hand_of_a_valid_log_counts_voids_as_well():
     chunks, source = read(VECTORS / "golden-log-200", options())
     (chunk,) = chunks
@@ -48,12 +52,14 @@ def test_every_hand_of_a_valid_log_counts_voids_as_well():
     assert all(int(seat) in range(1, 256) for seats in chunk.labels["seats"] for seat in seats.split(","))
 
 
+@golden
 def test_processes_change_nothing():
     (one,), (two,) = (read(VECTORS / "golden-log-200", options(processes=n))[0] for n in (1, 2))
     assert np.array_equal(one.decks, two.decks)
     assert (one.ids, one.labels) == (two.ids, two.labels)
 
 
+@golden
 def test_sealed_decks_without_the_key_are_left_out_and_said():
     chunks, source = read(VECTORS / "golden-log-200", options(escrow=False))
     assert len(chunks[0].decks) == 103
@@ -61,6 +67,7 @@ def test_sealed_decks_without_the_key_are_left_out_and_said():
     assert any("97 closed hands are left out" in note for note in source.notes)
 
 
+@golden
 def test_other_deck_kinds_are_left_out_and_said():
     chunks, source = read(VECTORS / "golden-log", options("golden-log"))
     assert len(chunks[0].decks) == 7
@@ -69,6 +76,7 @@ def test_other_deck_kinds_are_left_out_and_said():
     assert chunks[0].decks.shape == (1, 36)
 
 
+@golden
 def test_a_hand_that_fails_does_not_count(copy):
     bundle = copy / "tile" / "entries" / "000"
     data = bundle.read_bytes()
@@ -80,6 +88,7 @@ def test_a_hand_that_fails_does_not_count(copy):
     assert "seed (1)" in source.notes[0]
 
 
+@golden
 def test_a_log_that_cannot_be_read_is_unreadable(copy):
     (copy / "tile" / "entries" / "000").unlink()
     with pytest.raises(InputError, match="bundle tile/entries/000 is not there"):
@@ -89,12 +98,14 @@ def test_a_log_that_cannot_be_read_is_unreadable(copy):
         read(copy, options())
 
 
+@golden
 def test_a_log_given_twice_counts_once(copy):
     source = open_source([str(VECTORS / "golden-log-200"), str(copy)], open_log=log_opener(options()))
     assert sum(len(chunk.decks) for chunk in source) == 200
     assert source.notes[-1].endswith("log: 200 hands were in an earlier source as well and are counted once")
 
 
+@golden
 def test_a_log_and_a_file_add_up_with_labels_for_the_file(tmp_path):
     ((chunk,), _) = read(VECTORS / "golden-log-200", options())
     (tmp_path / "more.txt").write_text(as_lines(chunk.decks[:3, ::-1]))
@@ -108,3 +119,41 @@ def test_a_log_and_a_file_add_up_with_labels_for_the_file(tmp_path):
     assert more.labels == {"table": ["x", "y", "z"]}
     assert (log.first, more.first) == (0, 200)
     assert source.notes == []
+
+
+def read_book(book, folder, **more):
+    settings = Options(book.signer.verifier, ESCROW, **more)
+    chunks, source = read(book.write(folder), settings)
+    return [hand for chunk in chunks for hand in chunk.ids], source
+
+
+def test_a_hand_that_stands_in_the_wrong_place_does_not_count(tmp_path):
+    good, gap = Draft("one").deal(), Draft("three", number=3).deal()
+    ids, source = read_book(Book().play(good).play(gap), tmp_path)
+    assert ids == [good.hand]
+    assert "lifecycle (1)" in source.notes[0]
+    assert source.notes[-1].endswith("1 closed hands are left out: they did not pass, or their decks are sealed")
+
+
+def test_void_hands_count_and_open_ones_have_no_deck_yet(tmp_path):
+    book = Book().play(Draft("void", outcome="void").deal("third"))
+    book.add(Draft("open", number=2).commit())
+    ids, _ = read_book(book, tmp_path)
+    assert len(ids) == 1
+
+
+def test_decks_come_in_the_order_of_the_log(tmp_path):
+    book = many(30)
+    closes = [UUID(entry["hand"]).bytes for entry in book.entries if entry["schema"].endswith("close")]
+    ids, source = read_book(book, tmp_path)
+    assert ids == closes
+    assert source.notes == []
+
+
+def test_a_test_record_is_read_only_if_asked_for(tmp_path):
+    book = honest(test=True)
+    with pytest.raises(InputError, match="--allow-test"):
+        read_book(book, tmp_path)
+    ids, source = read_book(book, tmp_path, allow_test=True)
+    assert len(ids) == 6
+    assert "whoever made it could choose its decks" in source.notes[0]

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from audit.commands.decks import deck_kind
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.errors import InputError
 from audit.keys import VerifierKey
@@ -16,14 +17,14 @@ from audit.verify import Options
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
-@click.option("--deck", type=click.Choice(list(DECK_KINDS)), default="standard52", show_default=True, help="Deck kind.")
+@click.option("--deck", type=click.Choice(sorted(DECK_KINDS)), help="The deck kind. [default: as SOURCE shows]")
 @key_option
 @escrow_key_option
 @click.option("--allow-test", is_flag=True, help="Read a test double's record as any other log.")
 @click.option("--force", is_flag=True, help="Write to a terminal all the same.")
 def bits(
     sources: tuple[str, ...],
-    deck: str,
+    deck: str | None,
     key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
@@ -40,7 +41,7 @@ def bits(
     if output.isatty() and not force:
         raise click.UsageError("these are raw bytes: send them to a file or a program, or say --force")
     options = Options(key, escrow_keys(escrow_key_files), allow_test=allow_test)
-    source = open_source(sources, kind=DECK_KINDS[deck], open_log=log_opener(options))
+    source = open_source(sources, kind=deck_kind(sources, deck), open_log=log_opener(options))
     written = 0
     for packed in uniform_bits(chunk.decks for chunk in source):
         output.write(packed)

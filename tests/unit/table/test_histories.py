@@ -1,6 +1,7 @@
 """Hand histories: the rail's PHH, which PokerKit loads and replays to the same stacks, and a text for people."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from pokerkit.notation import HandHistory
@@ -141,3 +142,46 @@ def test_where_pokerkit_knows_the_rules_it_comes_to_the_same_stacks(seed: int, h
     lineup = Lineup(hi_lo, Stakes(4, 6, 12, 24, open_pair_double=False), seats, (1000,) * len(seats))
     stacks, _, phh = played_at_random(seed, lineup)
     assert replayed(phh) == list(stacks.values())
+
+
+FOUR = {1: "?? ?? 3c 5h 6s 8d", 2: "?? ?? Jd Td 6h 8c", 3: "?? ?? Qc 9c 5s 7h", 4: "?? ?? Kh 9d 6c 7s"}
+
+
+def doubled() -> Table:
+    return Table(THREE | {6: "Qs Qd Ts Td 4h 5d 2h"}).to("fourth").play("6 bet 200, 1 fold, 4 fold")
+
+
+def half_a_raise() -> Table:
+    table = Table(FOUR, {1: 2000, 2: 375, 3: 10_000, 4: 10_000}).to("fifth")
+    return table.play("4 bet, 1 call, 2 raise 300, 3 raise 600, 4 fold, 1 fold").check_down()
+
+
+def an_all_in_seat_shows_the_highest() -> Table:
+    return Table(THREE, {1: 10_000, 4: 10_000, 6: 75}).to("fifth").play("4 bet, 1 call").check_down()
+
+
+def a_short_bring_in() -> Table:
+    return Table(THREE, {1: 45, 4: 10_000, 6: 7500}).check_down()
+
+
+def a_leaver() -> Table:
+    return Table(THREE).leave(1).check_down()
+
+
+def a_chip() -> Table:
+    hands = {1: "2c 7s 3c 4h 5d Ks Kh", 4: "Ad Ac Kd Kc Qs Jd 9c", 6: "2d 7c 3d 4s 5h Qc Td"}
+    return Table(hands, hi_lo=True, chip=25).check_down()
+
+
+@pytest.mark.parametrize(
+    "played", [doubled, half_a_raise, an_all_in_seat_shows_the_highest, a_short_bring_in, a_leaver, a_chip]
+)
+def test_what_docs_say_that_pokerkit_does_not_know_it_does_not(played: Callable[[], Table]) -> None:
+    table = played()
+    phh = write_phh(HEADING, table.events)
+    assert HandHistory.loads(phh).starting_stacks == list(table.state.lineup.stacks)  # it loads all the same
+    try:
+        stacks = replayed(phh)
+    except (ValueError, KeyError):
+        return
+    assert stacks != list(table.state.stacks.values())

@@ -6,16 +6,14 @@ shows. Nothing of a command's module is imported before the command is named, so
 needs) numpy, and a broken optional dependency breaks one command only.
 
 Exit codes are the commands' own (PROTOCOL.md section 10, API.md). A command ends with `ctx.exit(code)` or
-`sys.exit(code)`; an `audit.errors.InputError` that reaches this module ends with code 4, any other `AuditError` with
+`sys.exit(code)`; an `audit.errors.InputError` that a command raises ends it with code 4, any other `AuditError` with
 code 1, its message on standard error.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
-import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -62,6 +60,14 @@ class LazyGroup(click.Group):
             raise TypeError(f"{place.where} is not a click command")
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; an error of the auditor's becomes a message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except AuditError as error:
+            click.echo(f"audit: {error}", err=True)
+            ctx.exit(EXIT_UNREADABLE if isinstance(error, InputError) else EXIT_FAILED)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands without importing any of them."""
         with formatter.section("Commands"):
@@ -75,19 +81,8 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point: runs the group and turns the auditor's errors into exit codes."""
-    try:
-        cli.main(prog_name="audit", standalone_mode=True)
-    except InputError as error:
-        click.echo(f"audit: {error}", err=True)
-        sys.exit(EXIT_UNREADABLE)
-    except AuditError as error:
-        click.echo(f"audit: {error}", err=True)
-        sys.exit(EXIT_FAILED)
-    except BrokenPipeError:
-        # The reader of our output went away (`audit … | head`): not an error of the record, but not a success either.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - keeps the interpreter's last flush quiet
-        sys.exit(EXIT_FAILED)
+    """Entry point."""
+    cli.main(prog_name="audit")
 
 
 if __name__ == "__main__":

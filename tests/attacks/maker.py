@@ -8,15 +8,16 @@ lie, and whoever changes an entry afterwards makes a plain fault. Everything is 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from audit import protocol
 from audit.events import STREETS
@@ -27,7 +28,6 @@ from audit.tiles import WIDTH, path
 
 ORIGIN = "dealer.example/attacks"
 TEST_ORIGIN = "test.invalid/double"
-_SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
 
 Entry = dict[str, Any]
 
@@ -111,6 +111,28 @@ def inclusion(raws: Sequence[bytes], index: int) -> list[bytes]:
     return [*inclusion(raws[split:], index - split), root(raws[:split])]
 
 
+def _extract(suite: bytes, salt: bytes, label: bytes, data: bytes) -> bytes:
+    return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + data, "sha256")
+
+
+def _expand(suite: bytes, key: bytes, label: bytes, info: bytes, length: int) -> bytes:
+    labeled = protocol.u16(length) + b"HPKE-v1" + suite + label + info
+    return hmac.digest(key, labeled + b"\x01", "sha256")[:length]
+
+
+def sealed(plaintext: bytes, public: bytes, info: bytes, ephemeral: bytes) -> bytes:
+    """HPKE base mode (RFC 9180, sections 4 and 5) by its own text, with an ephemeral key that can be repeated."""
+    private = X25519PrivateKey.from_private_bytes(ephemeral)
+    enc = private.public_key().public_bytes_raw()
+    kem, suite = b"KEM\x00\x20", b"HPKE\x00\x20\x00\x01\x00\x03"
+    shared = _extract(kem, b"", b"eae_prk", private.exchange(X25519PublicKey.from_public_bytes(public)))
+    shared = _expand(kem, shared, b"shared_secret", enc + public, 32)
+    context = b"\x00" + _extract(suite, b"", b"psk_id_hash", b"") + _extract(suite, b"", b"info_hash", info)
+    secret = _extract(suite, shared, b"secret", b"")
+    key, nonce = _expand(suite, secret, b"key", context, 32), _expand(suite, secret, b"base_nonce", context, 12)
+    return enc + ChaCha20Poly1305(key).encrypt(nonce, plaintext, b"")
+
+
 @dataclass
 class Draft:
     """A hand before its entries are made; every field may be a lie.
@@ -185,9 +207,9 @@ class Draft:
     @property
     def ciphertext(self) -> bytes:
         if self._ciphertext is None:
-            public = X25519PublicKey.from_public_bytes(self.escrow_public)
             info = protocol.escrow_info(self.hand, protocol.seed_commitment(self.hand, self.seed))
-            self._ciphertext = _SUITE.encrypt(self.escrowed or self.seed, public, info)
+            ephemeral = drawn(f"ephemeral {self.label}", 32)
+            self._ciphertext = sealed(self.escrowed or self.seed, self.escrow_public, info, ephemeral)
         return self._ciphertext
 
     def _schema(self, name: str) -> str:

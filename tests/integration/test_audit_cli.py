@@ -1,0 +1,321 @@
+"""The command `audit` as people call it: exit codes, JSON, text, keys, and the three kinds of log."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from click.testing import CliRunner, Result
+
+from audit.cli import COMMANDS, cli
+from dealer.v1 import log_pb2, log_pb2_grpc
+from tests.attacks.maker import Book, Draft, EscrowPair, Signer, honest, many, uuid7
+
+SIGNER = Signer()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return honest().write(tmp_path_factory.mktemp("log"))
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("keys")
+    (place / "vkey").write_text(f"{SIGNER.verifier}\n")
+    (place / "escrow.key").write_text(f"{EscrowPair().private.hex()}\n")
+    return place
+
+
+def run(*args: object) -> Result:
+    result = CliRunner().invoke(cli, [str(arg) for arg in args])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def verify(folder: object, keys: Path, *more: object) -> Result:
+    return run("verify", folder, "--key", keys / "vkey", "--escrow-key", keys / "escrow.key", *more)
+
+
+def test_a_valid_log(folder: Path, keys: Path) -> None:
+    result = verify(folder, keys)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("VALID")
+    assert "not made: no earlier checkpoint" in result.stdout
+    assert result.stderr == ""
+
+
+def test_the_key_as_text(folder: Path, keys: Path) -> None:
+    assert run("verify", folder, "--key", SIGNER.verifier, "--escrow-key", keys / "escrow.key").exit_code == 0
+
+
+def test_json_has_the_members_of_the_contract(folder: Path, keys: Path) -> None:
+    value = json.loads(verify(folder, keys, "--format", "json").stdout)
+    assert value["verdict"] == "valid"
+    assert value["hands"] == {"total": 7, "completed": 5, "void": 2, "open": 0, "without_contributions": 5}
+    assert value["entries"] == 17
+    assert [check["name"] for check in value["checks"]] == [
+        "checkpoint",
+        "append-only",
+        "schema",
+        "lifecycle",
+        "seed",
+        "entropy",
+        "deck",
+        "opening",
+        "dealing",
+        "reveal",
+    ]
+    assert all(set(check) == {"name", "made", "failed"} for check in value["checks"])
+    assert (value["findings"], value["missing"]) == ([], [])
+    assert value["tables"]["table-1"]["contributors"]["seat-2"] == {
+        "invited": 1,
+        "withheld": 1,
+        "withheld_rate": 1.0,
+    }
+
+
+def _spoiled(tmp_path: Path) -> Path:
+    book = honest()
+    assert isinstance(book.entries[1], dict)
+    book.entries[1]["seed"] = "0" * 128
+    return book.write(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_exit_code_does_not_depend_on_the_format(form: str, folder: Path, keys: Path, tmp_path: Path) -> None:
+    test_log = honest(test=True).write(tmp_path / "test")
+    cases: list[tuple[list[object], int]] = [
+        ([folder, "--key", keys / "vkey", "--escrow-key", keys / "escrow.key"], 0),
+        ([_spoiled(tmp_path / "spoiled"), "--key", keys / "vkey"], 1),
+        ([folder, "--key", keys / "vkey"], 3),
+        ([folder], 3),
+        ([tmp_path / "nowhere", "--key", keys / "vkey"], 4),
+        ([test_log], 4),
+        (
+            [
+                test_log,
+                "--allow-test",
+                "--escrow-key",
+                keys / "escrow.key",
+                "--key",
+                Signer("test.invalid/double").verifier,
+            ],
+            0,
+        ),
+    ]
+    for args, code in cases:
+        result = run("verify", *args, "--format", form)
+        assert result.exit_code == code, (args, result.output)
+        if form == "json":
+            json.loads(result.stdout)
+
+
+def test_a_finding_names_hand_entry_and_both_values(keys: Path, tmp_path: Path) -> None:
+    result = verify(_spoiled(tmp_path), keys)
+    assert result.exit_code == 1
+    assert f"seed  entry 1, hand {uuid7('board')}" in result.stdout
+    assert "expected" in result.stdout
+
+
+def test_wrong_usage(folder: Path, keys: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("no key\n")
+    (tmp_path / "zero").write_text("0" * 64)
+    for args in (
+        [],
+        [folder, "--key", "nonsense"],
+        [folder, "--key", tmp_path / "bad"],
+        [folder, "--key", f"{SIGNER.verifier}x"],
+        [folder, "--escrow-key", tmp_path / "bad"],
+        [folder, "--escrow-key", tmp_path / "zero"],
+        [folder, "--escrow-key", tmp_path / "absent"],
+        [folder, "--since", tmp_path / "absent"],
+        [folder, "--jobs", "0"],
+        [folder, "--format", "xml"],
+        ["ftp://example.org/log"],
+        ["grpc://nowhere"],
+    ):
+        assert run("verify", *args).exit_code == 2, args
+    assert "0000" not in run("verify", folder, "--escrow-key", tmp_path / "zero").output
+
+
+def test_since_files(folder: Path, keys: Path, tmp_path: Path) -> None:
+    raws = honest().raws()
+    (tmp_path / "old").write_bytes(SIGNER.checkpoint(raws[:3]))
+    (tmp_path / "receipt").write_bytes(SIGNER.receipt(raws[:9], 4))
+    (tmp_path / "other").write_bytes(SIGNER.checkpoint([b"another"]))
+    since = ["--since", tmp_path / "old", "--since", tmp_path / "receipt"]
+    assert verify(folder, keys, *since).exit_code == 0
+    assert verify(folder, keys, *since, "--since", tmp_path / "other").exit_code == 1
+    (tmp_path / "other").write_bytes(b"hello")
+    assert verify(folder, keys, "--since", tmp_path / "other").exit_code == 4
+
+
+def test_verify_never_imports_numpy(folder: Path) -> None:
+    code = "import sys; from audit.cli import cli; cli.main(sys.argv[1:], standalone_mode=False)"
+    code += "; print('numpy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "verify", str(folder)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_every_command_loads_and_helps() -> None:
+    for name in COMMANDS:
+        result = run(name, "--help")
+        assert result.exit_code == 0, name
+        assert "Usage" in result.stdout
+
+
+def test_no_color_is_honoured(folder: Path) -> None:
+    env = {"NO_COLOR": "1", "FORCE_COLOR": "1", "PATH": "/usr/bin:/bin", "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "audit.cli", "verify", str(folder)]
+    plain = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert plain.returncode == 3
+    assert "\x1b[3" not in plain.stdout
+
+
+# --- receipt and explain --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Path:
+    raws = honest().raws()
+    (tmp_path / "receipt").write_bytes(SIGNER.receipt(raws, 5))
+    (tmp_path / "entry").write_bytes(raws[5])
+    (tmp_path / "other-entry").write_bytes(raws[6])
+    text = f"cutcard/v1/entropy\n{uuid7('offered')}\nseat-1\n{'ab' * 32}\n"
+    (tmp_path / "acknowledgement").write_bytes(SIGNER.note(text))
+    (tmp_path / "forged").write_bytes(SIGNER.note(text).replace(b"seat-1", b"seat-2"))
+    (tmp_path / "junk").write_bytes(b"junk")
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_receipt(form: str, evidence: Path, folder: Path, keys: Path) -> None:
+    key = ["--key", keys / "vkey", "--format", form]
+    for args, code in (
+        (["receipt", "--entry", evidence / "entry", *key], 0),
+        (["receipt", "--log", folder, *key], 0),
+        (["receipt", "--entry", evidence / "other-entry", *key], 1),
+        (["receipt", *key], 3),
+        (["receipt", "--entry", evidence / "entry"], 3),
+        (["receipt", "--entry", evidence / "entry", "--key", Signer(private=b"x" * 32).verifier], 1),
+        (["receipt", "--entry", evidence / "entry", "--log", folder, *key], 2),
+        (["acknowledgement", *key], 0),
+        (["forged", *key], 1),
+        (["junk", *key], 4),
+        (["absent", *key], 2),
+    ):
+        assert run("receipt", evidence / str(args[0]), *args[1:]).exit_code == code, args
+
+
+def test_explained_hashes_are_what_sha256sum_and_openssl_say(folder: Path) -> None:
+    result = run("explain", folder, uuid7("offered"), "--format", "json")
+    assert result.exit_code == 0
+    steps = json.loads(result.stdout)["steps"]
+    assert all(step["holds"] for step in steps)
+    assert {"Deck commitment", "Seed commitment", "Entropy digest", "Salts", "Words of the shuffle"} <= {
+        step["title"] for step in steps
+    }
+    for step in steps:
+        assert step["input"] == "".join(part["hex"] for part in step["parts"])
+    chosen = [step for step in steps if step["title"] in ("Deck commitment", "Seed commitment", "Salts")]
+    for step in chosen:
+        length = len(step["output"]) // 2
+        tool = (
+            ["sha256sum"] if step["function"] == "sha256" else ["openssl", "dgst", "-shake256", "-xoflen", str(length)]
+        )
+        done = subprocess.run(tool, input=bytes.fromhex(step["input"]), capture_output=True, check=True)
+        assert step["output"] in done.stdout.decode().replace("\n", "")
+
+
+def test_what_is_sealed_stays_closed_unless_asked_for(folder: Path, keys: Path) -> None:
+    draft = Draft("sealed", game="seven-card-stud-hi-lo", reveal="sealed", seats=[2, 5, 8, 9])
+    seed, salt = draft.seed.hex(), draft.salts[32:64].hex()  # position 1 was never seen
+    for args in ([], ["--escrow-key", keys / "escrow.key"]):
+        output = (
+            run("explain", folder, draft.id, *args).output
+            + run("explain", folder, draft.id, *args, "--format", "json").output
+        )
+        assert "sealed" in output
+        assert seed not in output
+        assert salt not in output
+    asked = run("explain", folder, draft.id, "--escrow-key", keys / "escrow.key", "--show-sealed")
+    assert asked.exit_code == 0
+    assert seed in asked.output
+    assert salt in asked.output
+    assert run("explain", folder, draft.id, "--show-sealed").exit_code == 2
+
+
+def test_explain_refuses_what_it_cannot_find(folder: Path) -> None:
+    assert run("explain", folder, uuid7("nobody")).exit_code == 4
+    assert run("explain", folder, "no uuid").exit_code == 2
+
+
+# --- logs over the network ------------------------------------------------------------------------------------------
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        return
+
+
+@pytest.fixture
+def web(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_log_over_http(web: str, keys: Path) -> None:
+    assert verify(web, keys).exit_code == 0
+    assert verify(f"{web}elsewhere", keys).exit_code == 4
+
+
+class _LogService(log_pb2_grpc.LogServiceServicer):
+    """A dealer's log, which breaks a stream off once in the middle."""
+
+    def __init__(self, book: Book) -> None:
+        self._raws = book.raws()
+        self._checkpoint = book.signer.checkpoint(self._raws).decode()
+        self._broken = False
+
+    def GetCheckpoint(self, request: Any, context: Any) -> Any:
+        return log_pb2.GetCheckpointResponse(checkpoint=self._checkpoint)
+
+    def ListEntries(self, request: Any, context: Any) -> Iterator[Any]:
+        first = getattr(request, "from")
+        for at in range(first, min(first + request.limit, len(self._raws)), 100):
+            if at > first and not self._broken:
+                self._broken = True
+                context.abort(grpc.StatusCode.UNAVAILABLE, "gone for a moment")
+            entries = self._raws[at : min(at + 100, first + request.limit)]
+            yield log_pb2.ListEntriesResponse(entries=entries, **{"from": at})
+
+
+def test_a_log_over_grpc(keys: Path) -> None:
+    book = many(150)
+    server = grpc.server(ThreadPoolExecutor(2))
+    log_pb2_grpc.add_LogServiceServicer_to_server(_LogService(book), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        result = verify(f"grpc://127.0.0.1:{port}", keys, "--format", "json")
+        value = json.loads(result.stdout)
+        assert (result.exit_code, value["entries"], value["missing"]) == (0, 300, [])
+    finally:
+        server.stop(None)
+    assert verify(f"grpc://127.0.0.1:{port}", keys).exit_code == 4

@@ -98,10 +98,14 @@ class Batch:
         return table[self.cards]
 
     @cached_property
-    def swap_digits(self) -> tuple[Bytes, Bytes, Bytes, Bytes]:
-        """Swap indices of the Fisher-Yates shuffle worked back: of deck and inverse, downwards and upwards."""
-        deck, inverse = self.perm, self.inverse
-        return tuple(swap_digits(each) for each in (deck, _turned(deck), inverse, _turned(inverse)))  # type: ignore[return-value]
+    def deck_swaps(self) -> tuple[Bytes, Bytes]:
+        """Swap indices of the Fisher-Yates shuffle worked back from the deck: downwards and upwards."""
+        return swap_digits(self.perm), swap_digits(_turned(self.perm))
+
+    @cached_property
+    def inverse_swaps(self) -> tuple[Bytes, Bytes]:
+        """The same of the inverse deck."""
+        return swap_digits(self.inverse), swap_digits(_turned(self.inverse))
 
     @cached_property
     def lehmer_digits(self) -> tuple[Bytes, Bytes]:

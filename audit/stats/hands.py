@@ -47,64 +47,64 @@ def _straight() -> Masks:
 
 
 @cache
-def _flush_best() -> Masks:
-    """For every set of ranks of one suit its five highest where there are five, otherwise nothing."""
-    table = _highest(5).copy()
-    table[np.bitwise_count(np.arange(_ALL, dtype=np.uint16)) < 5] = 0
-    return table
+def _kickers() -> Masks:
+    """At `pairs * 2^13 + ranks`, for none, one or two pairs, the kickers of the other ranks: five, three or one."""
+    return np.concatenate([_highest(5), _highest(3), _highest(1)])
 
 
-def _worth(category: int, first: NDArray[Any], then: NDArray[Any] | int, holds: NDArray[Any]) -> NDArray[np.uint32]:
-    """Category, deciding ranks and kickers joined; 0 where `holds` is 0."""
+def _worth(category: int, first: NDArray[Any], then: NDArray[Any] | int) -> NDArray[np.uint32]:
+    """Category, deciding ranks and kickers joined."""
     joined: NDArray[np.uint32] = first.astype(np.uint32) << np.uint32(13)
     joined |= np.asarray(then, np.uint32)
     joined |= np.uint32(category << CATEGORY_SHIFT)
-    joined[holds == 0] = 0
     return joined
+
+
+def _has_flush(bits: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Hands with five cards or more of a suit."""
+    in_suit = np.bitwise_count(bits.view(np.uint16))
+    # A suit's count is a byte: three more than it has bit 3 set from five on.
+    in_suit += np.uint8(3)
+    return np.flatnonzero(in_suit.view(np.uint32) & np.uint32(0x08080808))
 
 
 def hand_worth(bits: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """What the best five of up to seven cards are worth: more is better, equal is a tie.
 
     Args:
-        bits: for each hand its cards as bits 16 * suit + rank joined.
+        bits: for each hand its cards as bits 16 * suit + rank joined; contiguous.
     """
-    clubs, diamonds, hearts, spades = (
-        (bits >> np.uint64(16 * suit)).astype(np.uint16) & np.uint16(_ALL - 1) for suit in range(4)
-    )
+    clubs, diamonds, hearts, spades = ((bits >> np.uint64(16 * suit)).astype(np.uint16) for suit in range(4))
     minor_any, major_any = clubs | diamonds, hearts | spades
     minor_both, major_both = clubs & diamonds, hearts & spades
     ranks = minor_any | major_any
     two = minor_both | major_both | (minor_any & major_any)
     three = (minor_both & major_any) | (major_both & minor_any)
-    four = minor_both & major_both
 
-    top1, top2, top3, top5 = _highest(1), _highest(2), _highest(3), _highest(5)
-    flushes = _flush_best()
-    flush = flushes[clubs] | flushes[diamonds] | flushes[hearts] | flushes[spades]
-    straight = _straight()[ranks]
+    # High card, one pair and two pair alike: the pairs, two at most, and the kickers that their number leaves.
+    pairs = _highest(2)[two]
+    number = np.bitwise_count(pairs)
+    kickers = _kickers()[(number.astype(np.uint16) << np.uint16(13)) | (ranks ^ pairs)]
+    worth = _worth(0, pairs, kickers)
+    worth |= number.astype(np.uint32) << np.uint32(CATEGORY_SHIFT)
 
-    worth = _worth(0, np.zeros_like(ranks), top5[ranks], ranks)
-    one_pair = top1[two]
-    np.maximum(worth, _worth(1, one_pair, top3[ranks & ~one_pair], two), out=worth)
-    two_pair = top2[two]
-    np.maximum(worth, _worth(2, two_pair, top1[ranks & ~two_pair], two_pair ^ one_pair), out=worth)
-    np.maximum(worth, _worth(4, straight, 0, straight), out=worth)
-    np.maximum(worth, _worth(5, flush, 0, flush), out=worth)
     # The rest is rare enough to be worked out only where it is.
-    rare = np.flatnonzero(three)
-    if rare.size:
-        some, pairs = ranks[rare], two[rare]
+    straight = _straight()[ranks]
+    if (rare := np.flatnonzero(straight)).size:
+        worth[rare] = np.maximum(worth[rare], _worth(4, straight[rare], 0))
+    if (rare := np.flatnonzero(three)).size:
+        some, paired = ranks[rare], two[rare]
+        top1 = _highest(1)
         trips = top1[three[rare]]
-        full = top1[pairs & ~trips]
-        best = np.maximum(worth[rare], _worth(3, trips, top2[some & ~trips], trips))
-        np.maximum(best, _worth(6, trips, full, full), out=best)
-        quads = four[rare]
-        np.maximum(best, _worth(7, quads, top1[some & ~quads], quads), out=best)
-        worth[rare] = best
-    rare = np.flatnonzero((flush != 0) & (straight != 0))
-    if rare.size:
-        straights = _straight()
-        top = straights[clubs[rare]] | straights[diamonds[rare]] | straights[hearts[rare]] | straights[spades[rare]]
-        worth[rare] = np.maximum(worth[rare], _worth(8, top, 0, top))
+        best = np.maximum(worth[rare], _worth(3, trips, _highest(2)[some & ~trips]))
+        full = top1[paired & ~trips]
+        best = np.where(full, _worth(6, trips, full), best)
+        quads = (minor_both & major_both)[rare]
+        worth[rare] = np.where(quads, _worth(7, quads, top1[some & ~quads]), best)
+    if (rare := _has_flush(bits)).size:
+        suits = [suit[rare] for suit in (clubs, diamonds, hearts, spades)]
+        flush = np.maximum.reduce([np.where(np.bitwise_count(suit) >= 5, suit, 0) for suit in suits])
+        best = np.maximum(worth[rare], _worth(5, _highest(5)[flush], 0))
+        top = np.maximum.reduce([_straight()[suit] for suit in suits])
+        worth[rare] = np.where(top, _worth(8, top, 0), best)
     return worth

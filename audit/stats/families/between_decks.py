@@ -50,7 +50,7 @@ def _count(batch: Batch) -> Counts:
         counts[f"{KEPT} {lag}"] = _histogram(*batch.successors_at_lag(lag))
     following = batch.following
     counts["places"] = position_counts(following.perm)
-    for direction, digits in zip(DIRECTIONS, following.swap_digits[:2], strict=True):
+    for direction, digits in zip(DIRECTIONS, following.deck_swaps, strict=True):
         counts[direction] = digit_counts(digits)
     return counts | {statistic.name: statistic.histogram(following) for statistic in FOLLOWING}
 

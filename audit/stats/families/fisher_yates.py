@@ -13,7 +13,10 @@ DIRECTIONS = ("downwards", "upwards", "inside out", "inside out from the end")
 
 
 def _count(batch: Batch) -> Counts:
-    return {direction: digit_counts(digits) for direction, digits in zip(DIRECTIONS, batch.swap_digits, strict=True)}
+    return {
+        direction: digit_counts(digits)
+        for direction, digits in zip(DIRECTIONS, (*batch.deck_swaps, *batch.inverse_swaps), strict=True)
+    }
 
 
 def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:

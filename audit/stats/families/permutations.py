@@ -25,7 +25,7 @@ from audit.stats.nulls import (
 
 def column_sums(rows: NDArray[np.bool_]) -> Bytes:
     """How many of at most 255 rows hold, for each column."""
-    sums: Bytes = np.add.reduce(rows, axis=0, dtype=np.uint8)
+    sums: Bytes = np.add.reduce(rows.view(np.uint8), axis=0, dtype=np.uint8)
     return sums
 
 
@@ -37,7 +37,7 @@ def descents(permutations: Bytes) -> Bytes:
 def _cycles(batch: Batch) -> Bytes:
     """Each swap with itself closes a cycle."""
     own = np.arange(batch.n, dtype=np.uint8)[:, None]
-    return column_sums(batch.swap_digits[0] == own)
+    return column_sums(batch.deck_swaps[0] == own)
 
 
 def _fixed_points(batch: Batch) -> Bytes:

@@ -66,9 +66,14 @@ def _count_hands(batch: Batch) -> Counts:
         counts[f"kinds of {seats}"] = np.stack(kind_rows)
         counts[f"ranks of {seats}"] = np.stack(rank_rows)
         doors = batch.cards[2 * seats : 3 * seats]
-        counts[f"lowest door of {seats}"] = np.bincount(doors.argmin(axis=0), minlength=seats)
-        counts[f"highest door of {seats}"] = np.bincount(doors.argmax(axis=0), minlength=seats)
+        counts[f"lowest door of {seats}"] = _row_counts(doors == doors.min(axis=0))
+        counts[f"highest door of {seats}"] = _row_counts(doors == doors.max(axis=0))
     return counts
+
+
+def _row_counts(rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How often each row holds."""
+    return np.array([np.count_nonzero(row) for row in rows], dtype=np.int64)
 
 
 @cache
@@ -130,7 +135,7 @@ def _count_holes(batch: Batch) -> Counts:
     counts: Counts = {}
     for seats in HOLES:
         paired = batch.ranks[:seats] == batch.ranks[seats : 2 * seats]
-        counts[f"paired of {seats}"] = np.array([np.count_nonzero(row) for row in paired], dtype=np.int64)
+        counts[f"paired of {seats}"] = _row_counts(paired)
         counts[f"both of {seats}"] = np.array(
             [np.count_nonzero(one & other) for one, other in combinations(paired, 2)], dtype=np.int64
         )

@@ -107,6 +107,7 @@ class Course:
             self.events.append(Acted(seat, option, 0, self.stacks[seat], cause))
             clockwise = clockwise[:-1]
             self.live = self.live[:at] + self.live[at + 1 :]
+            self.pots = lay_pots(self.paid, self.live)  # who folded has no claim from now on
         else:
             self._move_chips(seat, option, cause)
         turn = next_turn(self._betting(), clockwise, self.stacks) if len(self.live) > 1 else None

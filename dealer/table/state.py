@@ -40,7 +40,7 @@ class TableState(NamedTuple):
         live: the seats still in, in dealing order.
         stacks: the chips that each seat has behind.
         paid: what each seat has put in before this round: ante and past streets, less what was returned.
-        pots: the same chips as pots, as they were last gathered; those that were awarded, once the hand is over.
+        pots: the same chips as pots, for the seats still in; those that were awarded, once the hand is over.
         street: the street last dealt, or None.
         up: the up cards of each seat, in the order dealt.
         board: the card that everybody shares, or None.

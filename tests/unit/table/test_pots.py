@@ -124,3 +124,11 @@ def test_chips_in_equal_chips_out_with_everybody_all_in_for_another_amount() -> 
     assert table.state.returned == ((6, 95),)
     assert table.pots == {(1, 4, 6): 180, (4, 6): 140}
     assert sum(table.state.stacks.values()) == 600
+
+
+def test_a_seat_that_folds_has_no_claim_from_then_on_though_the_round_goes_on() -> None:
+    table = Table(THREE, 10_000, stop_at_showdown=True)
+    table.play("1 bring-in, 4 call, 6 call")
+    assert list(table.pots) == [(1, 4, 6)]
+    table.play("4 bet, 6 fold")
+    assert list(table.pots) == [(1, 4)]

@@ -12,7 +12,6 @@ from dealer.table.stakes import Lineup, Stakes
 from dealer.v1 import table_pb2 as pb
 
 DEFAULT_ACTION_SECONDS = 30
-MOST_ACTION_SECONDS = 3600
 _ACTIONS = {value: action for action, value in ACTION.items()}
 
 
@@ -34,8 +33,6 @@ def opening(request: pb.StartHandRequest) -> tuple[Opening, Lineup, int]:
     numbers = seats((each.seat for each in request.seats), game.min_seats, game.max_seats)
     stacks = tuple(each.stack for each in request.seats)
     lineup = Lineup(game is SEVEN_CARD_STUD_HI_LO, _stakes(request.stakes), numbers, stacks)
-    if request.action_seconds > MOST_ACTION_SECONDS:
-        raise Refused(Reason.INVALID_REQUEST, f"action_seconds must be at most {MOST_ACTION_SECONDS}")
     return (
         Opening(table=table, game=game, deck="standard52", seats=numbers, reveal=reveal),
         lineup,

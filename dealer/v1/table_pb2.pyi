@@ -593,7 +593,7 @@ class StartHandRequest(_message.Message):
     reveal: _types_pb2.Reveal.ValueType
     """What becomes public after the close."""
     action_seconds: _builtins.int
-    """Time for each action in seconds, 1 to 3600; 0: 30."""
+    """Time for each action in seconds; 0: 30."""
     @_builtins.property
     def stakes(self) -> Global___Stakes:
         """What it is played for."""

@@ -132,13 +132,11 @@ def options(round_: Round, seat: int, stack: int, *, others_have_chips: bool) ->
 @lru_cache(maxsize=4096)
 def _options(highest: int, level: int, completion: int, steps: tuple[int, ...], most: int) -> tuple[Option, ...]:
     """What a seat may do whose total on this street can be `most`; no `steps` where it may not wager."""
-    wagers = _wager_amounts(highest, level, steps, most)
-    if completion:
-        return *(Option(Action.COMPLETE, amount) for amount in wagers), Option(Action.CALL, min(highest, most)), FOLD
-    if not highest:
-        return CHECK, *(Option(Action.BET, amount) for amount in wagers), FOLD
-    # Whatever was put in before, an all-in for less of it too, the next wager raises.
-    return Option(Action.CALL, min(highest, most)), *(Option(Action.RAISE, amount) for amount in wagers), FOLD
+    passive = Option(Action.CALL, min(highest, most)) if highest else CHECK
+    # What did not count as a full wager has not bet or completed: the first full wager still does.
+    name = Action.COMPLETE if completion else Action.RAISE if level else Action.BET
+    wagers = [Option(name, amount) for amount in _wager_amounts(highest, level, steps, most)]
+    return (*wagers, passive, FOLD) if highest and name is not Action.RAISE else (passive, *wagers, FOLD)
 
 
 def _wager_amounts(highest: int, level: int, steps: tuple[int, ...], most: int) -> Iterator[int]:

@@ -115,8 +115,8 @@ def test_at_the_cap_a_short_stack_may_only_call_what_it_has() -> None:
 
 def test_the_first_bet_all_in_for_less_than_half_leaves_the_full_bet_open() -> None:
     table = four({4: 75 + 99}).to("fifth").play("4 bet 99")
-    assert table.prompt == "1: call 99, raise 200, fold"
-    table.play("1 call, 2 raise 200")
+    assert table.prompt == "1: bet 200, call 99, fold"
+    table.play("1 call, 2 bet 200")
     assert table.prompt == "3: call 200, raise 400, fold"
 
 
@@ -284,7 +284,7 @@ def test_a_pair_counts_on_fourth_street_only() -> None:
 @pytest.mark.parametrize(
     ("has", "options", "after"),
     [
-        pytest.param(49, "bet 49", "4: call 49, raise 100, raise 200, fold", id="less than half of the small bet"),
+        pytest.param(49, "bet 49", "4: bet 100, bet 200, call 49, fold", id="less than half of the small bet"),
         pytest.param(50, "bet 50", "4: call 50, raise 200, raise 300, fold", id="half of the small bet"),
         pytest.param(100, "bet 100", "4: call 100, raise 200, raise 300, fold", id="the small bet"),
         pytest.param(101, "bet 100, bet 101", "4: call 101, raise 400, fold", id="above the small, half of the big"),
@@ -303,8 +303,8 @@ def test_an_all_in_is_measured_against_the_small_bet_up_to_it_and_above_it_again
 def test_an_all_in_above_the_small_bet_and_below_half_of_a_far_greater_big_bet_does_not_count() -> None:
     table = paired({3: 75 + 150}, big_bet=400).play("3 bet 150")
     # The full small bet lies below what was put in; the others may raise to the big bet alone.
-    assert table.prompt == "4: call 150, raise 400, fold"
-    assert table.play("4 call, 1 call, 2 raise 400").prompt == "4: call 400, raise 800, fold"
+    assert table.prompt == "4: bet 400, call 150, fold"
+    assert table.play("4 call, 1 call, 2 bet 400").prompt == "4: call 400, raise 800, fold"
 
 
 def test_a_small_raise_all_in_is_measured_from_the_last_full_level() -> None:

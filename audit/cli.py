@@ -29,7 +29,9 @@ class Place(NamedTuple):
 
 COMMANDS: dict[str, Place] = {
     "verify": Place("audit.commands.verify:verify", "Check a whole log: every signature, hash, deck and deal."),
-    "receipt": Place("audit.commands.receipt:receipt", "Check one receipt or acknowledgement, offline."),
+    "receipt": Place(
+        "audit.commands.receipt:receipt", "Check one receipt, acknowledgement or client's evidence, offline."
+    ),
     "explain": Place("audit.commands.explain:explain", "Show one hand with every hash input, to follow by hand."),
     "stats": Place("audit.commands.stats:stats", "Test decks for randomness."),
     "count": Place("audit.commands.count:count", "Count decks into a part that `merge` takes."),

@@ -1,4 +1,4 @@
-"""`audit receipt FILE`: check one receipt or acknowledgement, offline."""
+"""`audit receipt FILE`: check one receipt, acknowledgement or client's evidence, offline."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from audit import client_evidence
 from audit.commands.options import FileType, LogType, format_option, key_option
-from audit.errors import InputError
+from audit.errors import FormatError, InputError
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.receipt import Evidence, Step, check_evidence
@@ -27,7 +28,7 @@ def _print(evidence: Evidence, verdict: str, out: Console) -> None:
     out.print()
     for step in evidence.steps:
         mark = _MARKS.get(step.state, ("-     ", "yellow"))
-        out.print(Text.assemble("  ", mark, f"{step.name:<10}  {step.detail}"))
+        out.print(Text.assemble("  ", mark, f"{step.name:<15}  {step.detail}"))
 
 
 @click.command()
@@ -47,15 +48,19 @@ def receipt(
     allow_test: bool,
     output: str,
 ) -> None:
-    """Check FILE: a receipt (tlog-proof) with its entry, or the acknowledgement of a contributed value.
+    """Check FILE: a receipt (tlog-proof) with its entry, an acknowledgement of a value, or a client's evidence.
 
     Exit codes are those of `audit verify`; a receipt without its entry, or without --key, is incomplete (3).
     """
     if entry is not None and log is not None:
         raise click.UsageError("give --entry or --log, not both")
     try:
-        evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
-    except InputError as error:
+        kept = client_evidence.decode(file[1])
+        if kept is not None:
+            evidence = client_evidence.check(kept, key)
+        else:
+            evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
+    except (InputError, FormatError) as error:
         evidence = Evidence("no evidence that can be read", steps=[Step("file", "unknown", str(error))])
     verdict, code = evidence.judge(allow_test)
     if output == "json":

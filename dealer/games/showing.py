@@ -63,7 +63,8 @@ def highest_showing(cards: Mapping[int, Sequence[str]], order: Sequence[int]) ->
     Returns:
         The seat; of equal hands, the first in `order`.
     """
-    return max(order, key=lambda seat: showing_value(cards[seat]))
+    values = [showing_value(cards[seat]) for seat in order]
+    return order[values.index(max(values))]
 
 
 def shows_pair(cards: Iterable[str]) -> bool:

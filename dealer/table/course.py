@@ -101,6 +101,8 @@ class Course:
 
     def carry_out(self, seat: int, option: Option, cause: Cause) -> None:
         """Does what a seat was found to be allowed, and goes on to whoever is next."""
+        round_ = self.round
+        assert round_ is not None, "nobody acts outside a betting round"
         at = self.live.index(seat)
         clockwise = self.live[at + 1 :] + self.live[: at + 1]
         if option == FOLD:
@@ -109,8 +111,8 @@ class Course:
             self.live = self.live[:at] + self.live[at + 1 :]
             self.pots = lay_pots(self.paid, self.live)  # who folded has no claim from now on
         else:
-            self._move_chips(seat, option, cause)
-        turn = next_turn(self._betting(), clockwise, self.stacks) if len(self.live) > 1 else None
+            round_ = self._move_chips(round_, seat, option, cause)
+        turn = next_turn(round_, clockwise, self.stacks) if len(self.live) > 1 else None
         if turn is None:
             self._end_round()
         else:
@@ -118,8 +120,8 @@ class Course:
 
     def act_for_who_left(self, turn: Turn) -> None:
         """Folds a seat whose player has left, its bring-in posted first."""
-        if FOLD not in turn.options:
-            self._move_chips(turn.seat, turn.options[0], Cause.LEFT)
+        if FOLD not in turn.options and self.round is not None:
+            self._move_chips(self.round, turn.seat, turn.options[0], Cause.LEFT)
         self.carry_out(turn.seat, FOLD, Cause.LEFT)
 
     def go_on_showing(self) -> None:
@@ -134,10 +136,6 @@ class Course:
                 return
         self._push_chips(award_pots(self.pots, self.shown, self.lineup.stakes.chip))
 
-    def _betting(self) -> Round:
-        assert self.round is not None, "nobody acts outside a betting round"
-        return self.round
-
     def _prompt(self, turn: Turn) -> None:
         """Asks a seat to act, or acts for it where its player has left."""
         if turn.seat in self.left:
@@ -146,14 +144,14 @@ class Course:
         self.waits_for = turn
         self.events.append(turn)
 
-    def _move_chips(self, seat: int, option: Option, cause: Cause) -> None:
-        """Puts a seat's chips in front of it."""
-        round_ = self._betting()
+    def _move_chips(self, round_: Round, seat: int, option: Option, cause: Cause) -> Round:
+        """Puts a seat's chips in front of it, and returns the round with them."""
         chips = option.amount - round_.bets[seat]
         if chips:
             self.stacks = {**self.stacks, seat: self.stacks[seat] - chips}
         self.round = put_in(round_, seat, option.amount)
         self.events.append(Acted(seat, option, chips, self.stacks[seat], cause))
+        return self.round
 
     def _end_round(self) -> None:
         """Gathers the bets, gives back what nobody matched, and goes on to the next street or to the end."""

@@ -52,9 +52,10 @@ def wins_a_part(hand: Hand, seat: int, shown: Mapping[int, Hand], pots: Sequence
     for pot in pots:
         if seat in pot.eligible:
             others = [shown[other] for other in pot.eligible if other in shown]
-            if all(hand.high >= other.high for other in others):
+            lows = [other.low for other in others if other.low is not None]
+            if hand.high >= max([other.high for other in others], default=hand.high):
                 return True
-            if hand.low is not None and all(other.low is None or hand.low >= other.low for other in others):
+            if hand.low is not None and hand.low >= max(lows, default=hand.low):
                 return True
     return False
 

@@ -18,7 +18,7 @@ SEATS = tuple(range(1, 9))
 LINEUP = Lineup(hi_lo=False, stakes=Stakes(25, 50, 100, 200), seats=SEATS, stacks=(10_000,) * 8)
 PASSIVE = (Action.CHECK, Action.CALL, Action.BRING_IN)
 GOAL = 20.0
-ROUNDS = 9
+ROUNDS = 15
 _ALL_BUT_BETTING = (
     Automation.ANTE_POSTING,
     Automation.BET_COLLECTION,

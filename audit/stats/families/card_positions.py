@@ -12,6 +12,9 @@ from audit.stats.names import card_name, rank_name
 from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
 from audit.stats.types import Bars
 
+ACES_WEIGHT = 5.0
+"""Whoever forces a card forces an ace, so the highest rank is looked at alone as well."""
+
 
 def position_counts(cards: NDArray[np.uint8]) -> NDArray[np.int64]:
     """(n, n): how often each card (row) lay at each position (column), from (n, N) decks."""
@@ -100,6 +103,10 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             bars=Bars(f"position of rank {rank_name(rank, n)}", ranks[rank], decks, 4 / n),
         )
     )
+    aces = ranks[-1]
+    p, position = worst_cell(aces, decks, 4 / n)
+    detail = f"at position {position}: {aces[position]} times, expected {decks * 4 / n:.1f}"
+    outcomes.append(Outcome("aces", float(aces[position]), p, n, detail, weight=ACES_WEIGHT))
     return outcomes
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from audit.stats.batch import Batch, Bytes
 from audit.stats.deal import SEATS, third_street
+from audit.stats.families.card_positions import ACES_WEIGHT
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.nulls import THIRD_STREET, third_street_counts
 from audit.stats.pvalue import worst_cell, worst_of_cells
@@ -20,6 +21,9 @@ from audit.stats.types import Bars
 _RANKS = "23456789TJQKA"
 HOLES = range(2, 11)
 """Numbers of seats for which two hole cards are looked at: up to ten, as hold'em deals its first two cards alike."""
+
+_IN_A_ROW = 20
+"""Positions that are looked at as ten hands dealt two cards at a time."""
 
 PAIR = 3 / 51
 BOTH_PAIRED = PAIR * 73 / comb(50, 2)
@@ -119,7 +123,17 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             name = f"{which} door card of {seats} seats"
             bars = Bars(f"seat with the {which} door card", doors, decks, 1 / seats, lowest=1)
             outcomes.append(Outcome(name, float(doors[seat]), p, seats, detail, bars=bars))
-    return outcomes
+    return [*outcomes, _aces_outcome(counts, decks)]
+
+
+def _aces_outcome(counts: Counts, decks: int) -> Outcome:
+    """The seat, of all numbers of seats, that is dealt an ace most surprisingly often or rarely."""
+    seated = [(seats, seat) for seats in SEATS for seat in range(seats)]
+    aces = np.concatenate([counts[f"ranks of {seats}"][:, -1] for seats in SEATS])
+    p, worst = worst_cell(aces, decks, HOLDS_RANK)
+    seats, seat = seated[worst]
+    detail = f"seat {seat + 1} of {seats}: {aces[worst]} times, expected {decks * HOLDS_RANK:.1f}"
+    return Outcome("seats with an ace on third street", float(aces[worst]), p, len(aces), detail, weight=ACES_WEIGHT)
 
 
 THIRD_STREET_HANDS = Family(
@@ -139,6 +153,8 @@ def _count_holes(batch: Batch) -> Counts:
         counts[f"both of {seats}"] = np.array(
             [np.count_nonzero(one & other) for one, other in combinations(paired, 2)], dtype=np.int64
         )
+    in_a_row = batch.ranks[0:_IN_A_ROW:2] == batch.ranks[1:_IN_A_ROW:2]
+    counts["both in a row"] = _row_counts(np.stack([one & other for one, other in combinations(in_a_row, 2)]))
     return counts
 
 
@@ -161,7 +177,12 @@ def _hole_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         names = [f"{first}+{second}" for first, second in pairs]
         bars = Bars("seats that both have a pair down", both, decks, BOTH_PAIRED, names)
         outcomes.append(Outcome(name, float(both[worst]), p, len(both), detail, bars=bars))
-    return outcomes
+    both = counts["both in a row"]
+    p, worst = worst_cell(both, decks, BOTH_PAIRED)
+    one, other = list(combinations(range(0, _IN_A_ROW, 2), 2))[worst]
+    detail = f"at {one} and at {other}: {both[worst]} times, expected {decks * BOTH_PAIRED:.1f}"
+    name = "two pairs of cards dealt two at a time"
+    return [*outcomes, Outcome(name, float(both[worst]), p, len(both), detail)]
 
 
 PAIRED_HOLES = Family(

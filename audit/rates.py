@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from audit.lifecycle import TableLife
 from audit.voids import VoidedHand
@@ -112,19 +113,28 @@ def _normal(observed: float, mean: float, variance: float) -> float:
     return math.erfc(distance / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
+_Hands = tuple[tuple[int, int], ...]
+"""How many hands there were at each number of seats, ascending: the same for most seats of a table."""
+
+
 def _p_best(hands: dict[int, int], best: int) -> float:
     """P-value of being best `best` times, where `hands` counts hands by their number of seats."""
     if sum(hands.values()) > EXACT_HANDS:
         mean = sum(count / size for size, count in hands.items())
         return _normal(best, mean, sum(count / size * (1 - 1 / size) for size, count in hands.items()))
+    return _two_sided(_best_distribution(tuple(sorted(hands.items()))), best)
+
+
+@lru_cache(maxsize=256)
+def _best_distribution(hands: _Hands) -> list[float]:
     distribution = [1.0]
-    for size, count in sorted(hands.items()):
+    for size, count in hands:
         for _ in range(count):
             longer = [p * (1 - 1 / size) for p in distribution] + [0.0]
             for i, p in enumerate(distribution):
                 longer[i + 1] += p / size
             distribution = longer
-    return _two_sided(distribution, best)
+    return distribution
 
 
 def _p_ranks(hands: dict[int, int], total: int) -> float:
@@ -133,8 +143,14 @@ def _p_ranks(hands: dict[int, int], total: int) -> float:
     if drawn > EXACT_HANDS:
         mean = sum(count * (size + 1) / 2 for size, count in hands.items())
         return _normal(total, mean, sum(count * (size * size - 1) / 12 for size, count in hands.items()))
+    return _two_sided(_rank_distribution(tuple(sorted(hands.items()))), total - drawn)
+
+
+@lru_cache(maxsize=256)
+def _rank_distribution(hands: _Hands) -> list[float]:
+    """Of the sum of ranks, each counted from 0."""
     distribution = [1.0]
-    for size, count in sorted(hands.items()):
+    for size, count in hands:
         for _ in range(count):
             longer = []
             window = 0.0
@@ -143,7 +159,7 @@ def _p_ranks(hands: dict[int, int], total: int) -> float:
                 window -= distribution[i - size] if i >= size else 0.0
                 longer.append(max(window, 0.0) / size)
             distribution = longer
-    return _two_sided(distribution, total - drawn)
+    return distribution
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from audit.escrow import EscrowKeys
-from audit.log import FolderLog
+from audit.log import FolderLog, StaticLog
 from audit.verify import Options, Report, verify
-from tests.attacks.maker import Book, Entry, EscrowPair
+from tests.attacks.maker import Book, Entry, EscrowPair, Signer, log_files
 
 ESCROW = EscrowKeys.parse([EscrowPair().private.hex()])
 
@@ -21,6 +22,23 @@ def audit(book: Book, folder: Path, **options: Any) -> Report:
 def audit_folder(folder: Path, **options: Any) -> Report:
     """Audits a log that is there."""
     return verify(FolderLog(folder), Options(**{"escrow": ESCROW, **options}))
+
+
+class MemoryLog(StaticLog):
+    """A static log that lies in memory, by path."""
+
+    address = "memory"
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._files = files
+
+    def _read(self, where: str) -> bytes | None:
+        return self._files.get(where)
+
+
+def audit_entries(signer: Signer, raws: Sequence[bytes]) -> Report:
+    """Audits a log of these entries, with both keys."""
+    return verify(MemoryLog(log_files(signer, raws)), Options(signer.verifier, ESCROW))
 
 
 def failed(report: Report) -> set[str]:

@@ -337,25 +337,28 @@ class Book:
         return folder
 
 
-def write_log(folder: Path, signer: Signer, raws: Sequence[bytes]) -> None:
-    """Writes a static log: entry bundles, hash tiles of every level, checkpoint."""
+def log_files(signer: Signer, raws: Sequence[bytes]) -> dict[str, bytes]:
+    """A static log by path: entry bundles, hash tiles of every level, checkpoint."""
+    files = {"checkpoint": signer.checkpoint(raws)}
     for number in range(-(-len(raws) // WIDTH)):
         bundle = raws[number * WIDTH : (number + 1) * WIDTH]
-        joined = b"".join(protocol.lp(raw) for raw in bundle)
-        _put(folder / path("entries", number, len(bundle)), joined)
+        files[path("entries", number, len(bundle))] = b"".join(protocol.lp(raw) for raw in bundle)
     hashes, level = [leaf_hash(raw) for raw in raws], 0
     while hashes:
         for number in range(-(-len(hashes) // WIDTH)):
             tile = hashes[number * WIDTH : (number + 1) * WIDTH]
-            _put(folder / path(level, number, len(tile)), b"".join(tile))
+            files[path(level, number, len(tile))] = b"".join(tile)
         full = len(hashes) // WIDTH
         hashes, level = [full_root(hashes[i * WIDTH : (i + 1) * WIDTH]) for i in range(full)], level + 1
-    _put(folder / "checkpoint", signer.checkpoint(raws))
+    return files
 
 
-def _put(file: Path, data: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(data)
+def write_log(folder: Path, signer: Signer, raws: Sequence[bytes]) -> None:
+    """Writes a static log into a folder."""
+    for name, data in log_files(signer, raws).items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
 
 
 def contributors(label: str, *names: str) -> dict[str, bytes]:

@@ -10,6 +10,8 @@ import pytest
 from audit.report import words
 from audit.report.html import MULTIPLES, STRATA_ROWS, render, write
 from audit.report.plots import p_points
+from audit.stats.gallery import GALLERY
+from audit.stats.power import examine
 from audit.stats.types import Bars, BatteryResult, Detectable, Pictures, TestResult
 
 
@@ -237,3 +239,21 @@ def test_p_values_for_people(p, text):
 )
 def test_odds_for_people(p, text):
     assert words.odds(p) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "decks", "verdict"),
+    [
+        ("fair", 150, "pass"),
+        ("riffle-7", 150, "fail"),
+        pytest.param("day-swap-any", 6_000, "fail", marks=pytest.mark.soak),
+    ],
+)
+def test_the_batterys_own_words_fit_in(name, decks, verdict):
+    result = examine(GALLERY[name], decks, 1e-6, np.random.default_rng(3), processes=1)
+    html = render(result)
+    assert result.verdict == verdict
+    assert "random" not in html.lower()
+    assert result.detectable[0].sentence in Page(html).words()
+    assert ("Apart by day" in html) == (name == "day-swap-any")
+    assert ("where the alarm was clearest" in html) == (name == "day-swap-any")

@@ -189,7 +189,7 @@ def _array_width(source: str) -> int | None:
     return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None
 
 
-def count_decks(options: DeckOptions) -> Corpus | None:
+def count_decks(options: DeckOptions, *, for_merging: bool = False) -> Corpus | None:
     """Counts all decks, with a progress bar on a terminal."""
     source, order = open_decks(options)
     with progress_bar(source.total) as progress:
@@ -199,6 +199,7 @@ def count_decks(options: DeckOptions) -> Corpus | None:
             names=options.tests,
             dimensions=options.dimensions,
             processes=options.jobs,
+            for_merging=for_merging,
             progress=progress,
         )
 

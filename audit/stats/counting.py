@@ -11,6 +11,7 @@ import numpy as np
 from audit.stats.batch import Bytes
 from audit.stats.corpus import SEATS, Corpus, Plan, grouped
 from audit.stats.deal import SEATS as TABLES
+from audit.stats.families.family import FEWEST
 from audit.stats.tally import Packer
 from audit.stats.types import CHUNK, Chunk, Source
 from audit.stats.workers import WHOLE, Job, Workers
@@ -29,6 +30,7 @@ def count_source(
     dimensions: tuple[str, ...] = (),
     processes: int | None = None,
     piece: int = CHUNK,
+    for_merging: bool = False,
     progress: Callable[[int], None] = lambda decks: None,
 ) -> Corpus | None:
     """Counts all decks of a source.
@@ -40,6 +42,7 @@ def count_source(
         dimensions: dimensions of strata.
         processes: how many count; None for one on each core.
         piece: decks counted at a time.
+        for_merging: whether strata too small for any test are counted as well, as others may add to them.
         progress: is told of decks read.
 
     Returns:
@@ -55,7 +58,7 @@ def count_source(
         for chunk in source:
             if counter is None:
                 corpus = Corpus.empty(Plan(chunk.decks.shape[1], order, names, dimensions))
-                counter = _Counter(corpus, processes, piece)
+                counter = _Counter(corpus, processes, piece, 0 if for_merging else FEWEST)
             counter.add(chunk)
             digest.update(np.ascontiguousarray(chunk.decks).data)
             progress(len(chunk.decks))
@@ -68,16 +71,20 @@ def count_source(
         corpus.sources.append(source.name)
         corpus.notes.extend(source.notes)
         corpus.digests.append(digest.hexdigest())
+        for dimension, tallies in corpus.strata.items():
+            if not tallies.keys() - {UNLABELLED}:
+                corpus.notes.append(f"no deck has a label for {dimension}: nothing was tested by it")
     return corpus
 
 
 class _Counter:
     """Packs decks for all together and for each stratum, and has the full packs counted."""
 
-    def __init__(self, corpus: Corpus, processes: int | None, piece: int) -> None:
+    def __init__(self, corpus: Corpus, processes: int | None, piece: int, fewest: int) -> None:
         self._corpus = corpus
         self._workers = Workers(corpus.plan, processes, corpus.keys.add)
         self._piece = piece
+        self._fewest = fewest
         self._packers: dict[tuple[str, str], Packer] = {}
 
     def add(self, chunk: Chunk) -> None:
@@ -109,6 +116,8 @@ class _Counter:
     def finish(self) -> None:
         """Counts what is left and puts all counts together."""
         for stratum, packer in self._packers.items():
+            if stratum != WHOLE and self._corpus.stratum(*stratum).decks < self._fewest:
+                continue
             for before, piece in packer.rest():
                 self._workers.submit(Job(stratum, before, piece))
         plan = self._corpus.plan

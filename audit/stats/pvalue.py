@@ -127,8 +127,12 @@ def paid_tail(tail: float, draws: int, chances: Floats, cells: NDArray[np.number
 
 def _attained_upper(level: float, draws: int, chances: Floats) -> Floats:
     """The largest P(X >= k), over k, that is not above a level, for X binomial with each chance; by bisection."""
-    low = np.zeros(len(chances))
-    high = np.full(len(chances), draws + 1.0)
+    mean = draws * chances
+    depth = -log(max(level, 1e-300))
+    reach = depth / 3 + np.sqrt(depth**2 / 9 + 2 * depth * mean * (1 - chances))  # Bernstein: beyond, all is below
+    low = np.floor(mean) if level < 0.5 else np.zeros(len(chances))
+    high = np.minimum(draws + 1.0, np.ceil(mean + reach) + 1) if level > 1e-300 else np.full(len(chances), draws + 1.0)
+    low = np.minimum(low, high)
     while np.any(low < high):
         middle = np.floor((low + high) / 2)
         small = np.where(middle > 0, bdtrc(middle - 1, draws, chances), 1.0) <= level

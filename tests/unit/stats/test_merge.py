@@ -25,7 +25,7 @@ LABELS = {
 def _counted(first: int, last: int, size: int = 16_384, processes: int = 1, piece: int = 16_384) -> Corpus | None:
     labels = {name: values[first:last] for name, values in LABELS.items()}
     source = Given(DECKS[first:last], labels, size)
-    return count_source(source, dimensions=("day", "seats"), processes=processes, piece=piece)
+    return count_source(source, dimensions=("day", "seats"), processes=processes, piece=piece, for_merging=True)
 
 
 def _verdict(corpus: Corpus | None) -> BatteryResult:

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
+from dealer.errors import Reason, Refused
 from dealer.service.errors import status_of
 from dealer.service.validate import decode
 from dealer.v1 import dealer_pb2 as pb
 
 _IN_FLIGHT = 1024
+_MARK_LENGTH = 64
 _MESSAGE_BYTES = 256 * 1024
 
 
@@ -62,6 +64,8 @@ class PlayStream:
     def _start(self, request: pb.PlayRequest) -> None:
         answer = pb.PlayResponse(correlation_id=request.correlation_id)
         try:
+            if not 1 <= len(request.correlation_id) <= _MARK_LENGTH:
+                raise Refused(Reason.INVALID_REQUEST, f"correlation_id must be 1 to {_MARK_LENGTH} characters")
             future = self._enqueue(request)
         except Exception as error:
             self._fail(answer, error)

@@ -275,9 +275,15 @@ def test_a_stream_answers_an_error_and_goes_on(room: Room) -> None:
         wrong = pb.OpenHandRequest(request_id=rid(), table="", game=1, seats=[1, 2], reveal=1)
         yield pb.PlayHandsRequest(requests=[pb.PlayRequest(correlation_id="wrong", open_hand=wrong)])
         yield pb.PlayHandsRequest(
-            requests=[pb.PlayRequest(correlation_id="right", open_hand=opening), pb.PlayRequest(correlation_id="empty")]
+            requests=[
+                pb.PlayRequest(correlation_id="right", open_hand=opening),
+                pb.PlayRequest(correlation_id="empty"),
+                pb.PlayRequest(open_hand=opening),
+                pb.PlayRequest(correlation_id="x" * 65, open_hand=opening),
+            ]
         )
 
     answers = {a.correlation_id: a for m in room.stub.PlayHands(requests()) for a in m.responses}
     assert answers["right"].open_hand.hand.number == 1
-    assert answers["wrong"].error.code == answers["empty"].error.code == INVALID.value[0]
+    for refused in ("wrong", "empty", "", "x" * 65):
+        assert answers[refused].error.code == INVALID.value[0]

@@ -11,11 +11,11 @@ from dealer.core.hand import Face
 from dealer.service.messages import FACE, STREET
 from dealer.service.table_play import Play, TableCard
 from dealer.table import events as happened
-from dealer.table.betting import Action, Option, Turn
+from dealer.table.betting import FOLD, Action, Option, Turn
 from dealer.table.naming import high_name
 from dealer.table.payouts import Award, Half
 from dealer.table.phh import write_phh
-from dealer.table.pots import Pot
+from dealer.table.pots import Pot, give_up
 from dealer.table.reading import high_five
 from dealer.table.stakes import Stakes
 from dealer.table.text import write_text
@@ -105,6 +105,8 @@ def events(play: Play, seat: int, after: int, hand: types_pb2.Hand, closing: Clo
         cards: Iterable[TableCard] = next(streets) if isinstance(event, happened.StreetDealt) else ()
         if isinstance(event, happened.PotsGathered):
             pots = event.pots
+        elif isinstance(event, happened.Acted) and event.option == FOLD:
+            pots = give_up(pots, event.seat)
         if sequence > after:
             view = _event(play, event, seat, cards, pots)
             if isinstance(event, happened.Started):

@@ -25,7 +25,7 @@ from dealer.table.events import (
     Returned,
 )
 from dealer.table.payouts import Award, Half, Winner, award_pots
-from dealer.table.pots import lay_pots, uncalled
+from dealer.table.pots import give_up, lay_pots, uncalled
 from dealer.table.state import STREETS, Deal, Result, Show, TableState
 
 
@@ -109,7 +109,7 @@ class Course:
             self.events.append(Acted(seat, option, 0, self.stacks[seat], cause))
             clockwise = clockwise[:-1]
             self.live = self.live[:at] + self.live[at + 1 :]
-            self.pots = lay_pots(self.paid, self.live)  # who folded has no claim from now on
+            self.pots = give_up(self.pots, seat)
         else:
             round_ = self._move_chips(round_, seat, option, cause)
         turn = next_turn(round_, clockwise, self.stacks) if len(self.live) > 1 else None

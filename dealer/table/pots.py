@@ -33,18 +33,36 @@ def lay_pots(paid: Mapping[int, int], live: Sequence[int]) -> tuple[Pot, ...]:
     Returns:
         The pots. Together they hold every chip of `paid`.
     """
-    pots: list[Pot] = []
-    floor = dead = 0
+    layers: list[Pot] = []
+    floor = 0
     for depth in sorted(set(paid.values()) - {0}):
         amount = (depth - floor) * sum(each >= depth for each in paid.values())
+        layers.append(Pot(amount, tuple(seat for seat in live if paid[seat] >= depth)))
         floor = depth
-        eligible = tuple(seat for seat in live if paid[seat] >= depth)
-        if pots and (not eligible or eligible == pots[-1].eligible):
-            # Who folded has no claim: a layer of folded seats alone joins the pot below it.
-            pots[-1] = Pot(pots[-1].amount + amount, pots[-1].eligible)
-        elif eligible:
-            pots.append(Pot(dead + amount, eligible))
+    return _joined(layers, live)
+
+
+def give_up(pots: Sequence[Pot], folded: int) -> tuple[Pot, ...]:
+    """The same chips once a seat has folded: it has no claim on any pot.
+
+    Args:
+        pots: the pots before; some other seat is eligible for the first of them.
+        folded: the seat.
+    """
+    without = [Pot(pot.amount, tuple(seat for seat in pot.eligible if seat != folded)) for pot in pots]
+    return _joined(without, ())
+
+
+def _joined(layers: Sequence[Pot], live: Sequence[int]) -> tuple[Pot, ...]:
+    """Makes one pot of neighbours with the same eligible seats; what nobody may win joins the pot below it."""
+    pots: list[Pot] = []
+    dead = 0
+    for layer in layers:
+        if pots and (not layer.eligible or layer.eligible == pots[-1].eligible):
+            pots[-1] = Pot(pots[-1].amount + layer.amount, pots[-1].eligible)
+        elif layer.eligible:
+            pots.append(Pot(dead + layer.amount, layer.eligible))
             dead = 0
         else:
-            dead += amount  # nothing lies below: it joins the first pot that somebody may win
+            dead += layer.amount  # nothing lies below: it joins the first pot that somebody may win
     return tuple(pots) if pots or not dead else (Pot(dead, tuple(live)),)

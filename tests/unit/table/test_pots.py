@@ -2,7 +2,7 @@
 
 import pytest
 
-from dealer.table.pots import Pot, lay_pots, uncalled
+from dealer.table.pots import Pot, give_up, lay_pots, uncalled
 from tests.driving import Table
 
 
@@ -132,3 +132,14 @@ def test_a_seat_that_folds_has_no_claim_from_then_on_though_the_round_goes_on() 
     assert list(table.pots) == [(1, 4, 6)]
     table.play("4 bet, 6 fold")
     assert list(table.pots) == [(1, 4)]
+
+
+@pytest.mark.parametrize(
+    "paid", [{1: 50, 2: 50, 3: 50}, {1: 20, 2: 50, 3: 80, 4: 80}, {1: 80, 2: 20, 3: 50, 4: 50, 5: 10}]
+)
+def test_giving_up_a_claim_lays_the_pots_as_if_they_were_laid_anew(paid: dict[int, int]) -> None:
+    for first in paid:
+        for second in paid.keys() - {first}:
+            live = [seat for seat in paid if seat not in (first, second)]
+            pots = give_up(give_up(lay_pots(paid, list(paid)), first), second)
+            assert pots == lay_pots(paid, live)

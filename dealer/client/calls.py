@@ -17,7 +17,7 @@ from dealer.client.errors import CallError, CheckError
 from dealer.v1 import log_pb2
 
 M = TypeVar("M", bound=Message)
-_REMEMBERED = 4096
+_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ class Caller:
             CallError: refused, or not answered.
             CheckError: `repeat` where a request id was answered differently before.
         """
-        body = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
-        key = (method, body)
+        key = _key(method, request)
         request.request_id = str(request_id or self._unanswered.pop(key, None) or self._request_ids())
         try:
             answer = await self.ask(method, call, request)
@@ -73,8 +72,12 @@ class Caller:
             if not (isinstance(error, CallError) and error.refused):  # a refusal's id is free again
                 self._unanswered[key] = request.request_id
             raise
-        self._compare(request.request_id, body, answer.SerializeToString(deterministic=True))
+        self._compare(request.request_id, key[1], answer.SerializeToString(deterministic=True))
         return answer
+
+    def keep_open(self, method: str, request: Any) -> None:
+        """Has the next request that is the same keep this one's id: its answer came, and was of no use."""
+        self._unanswered[_key(method, request)] = request.request_id
 
     async def ask(self, method: str, call: Callable[..., Awaitable[M]], request: Message) -> M:
         """Makes a call as it is.
@@ -137,6 +140,14 @@ class RepeatError(CheckError):
     def __init__(self, first: bytes, second: bytes) -> None:
         super().__init__("repeat", "the same request under the same request id was answered with something else")
         self.answers = (first, second)
+
+
+def _key(method: str, request: Any) -> tuple[str, bytes]:
+    """What makes two requests the same: everything but their ids."""
+    bare = type(request)()
+    bare.CopyFrom(request)
+    bare.ClearField("request_id")
+    return method, hashlib.sha256(bare.SerializeToString(deterministic=True)).digest()
 
 
 def _reason(error: grpc.aio.AioRpcError) -> str:

@@ -1,5 +1,6 @@
 """The client of a room's backend: opens hands at a dealer whose log key it has from elsewhere, and believes nothing."""
 
+import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -144,24 +145,20 @@ class Client:
         own = [self._contribution(table, number, name) for name in contribute_as]
         commitments = [(each.contributor, each.commitment) for each in own] + list(invited.items())
         asked = Asked(table, number, known, GAMES[game], deck, tuple(seats), parse_reveal(reveal), tuple(commitments))
-        answer = await self._open(asked, request_id)
-        self._drawn.pop(table, None)
+        request = _open_request(asked)
+        answer = await self._open(asked, request, request_id)
         hand = Hand(self._session, asked, own)
-        await hand.begin(answer.hand)
+        try:
+            await hand.begin(answer.hand)
+        except (CallError, asyncio.CancelledError):
+            self._session.calls.keep_open("OpenHand", request)  # the hand is there: asked again, it goes on
+            raise
+        self._drawn.pop(table, None)
         self._folder.numbers[table] = hand.number
         self._folder.save()
         return hand
 
-    async def _open(self, asked: Asked, request_id: UUID | None) -> pb.OpenHandResponse:
-        request = pb.OpenHandRequest(
-            table=asked.table,
-            game=game_value(asked.game),
-            deck=asked.deck,
-            seats=asked.seats,
-            reveal=reveal_value(asked.reveal),
-            contributors=[pb.Contributor(id=name, commitment=commitment) for name, commitment in asked.invited],
-            number=asked.number,
-        )
+    async def _open(self, asked: Asked, request: pb.OpenHandRequest, request_id: UUID | None) -> pb.OpenHandResponse:
         try:
             return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
         except CallError as error:
@@ -200,3 +197,15 @@ class Client:
                 if content.get("schema") in schemas and content.get("table") == table:
                     last = max(last, int(content["number"]))
         return last + 1
+
+
+def _open_request(asked: Asked) -> pb.OpenHandRequest:
+    return pb.OpenHandRequest(
+        table=asked.table,
+        game=game_value(asked.game),
+        deck=asked.deck,
+        seats=asked.seats,
+        reveal=reveal_value(asked.reveal),
+        contributors=[pb.Contributor(id=name, commitment=commitment) for name, commitment in asked.invited],
+        number=asked.number,
+    )

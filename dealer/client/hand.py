@@ -25,6 +25,7 @@ from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
 T = TypeVar("T")
+_LOCKED = "HAND_LOCKED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,15 @@ class Hand:
             checks.check_offer(proven, self._state, self._family)
             self.offer = proven
             self._session.folder.keep(self.hand_id, "offer", proven)
-        for name, contribution in self._own.items():
-            with self._checked():
-                value = contribution.release(self.offer)
-            await self.submit(name, value)
+        try:
+            for name, contribution in self._own.items():
+                with self._checked():
+                    value = contribution.release(proven)
+                await self.submit(name, value)
+        except CallError as error:
+            if error.reason != _LOCKED:
+                raise
+            # The deadline has passed meanwhile. Who was late is listed as silent, and the hand goes on.
         if len(self._own) == len(self._asked.invited):
             await self.lock()
 
@@ -176,7 +182,7 @@ class Hand:
                 answer: pb.LockDeckResponse = await self._change("LockDeck", pb.LockDeckRequest(hand_id=self.hand_id))
                 locked = answer.hand
             except CallError as error:
-                if error.reason != "HAND_LOCKED":
+                if error.reason != _LOCKED:
                     raise
                 locked = (await self._get()).hand
             with self._checked():

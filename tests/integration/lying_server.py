@@ -113,13 +113,15 @@ def resigned(receipt: str, signer: NoteSigner, root: bytes | None = None) -> str
 
 
 @asynccontextmanager
-async def honest_dealer(folder: Path, sources: Sources | None = None) -> AsyncIterator[Dealer]:
+async def honest_dealer(
+    folder: Path, sources: Sources | None = None, settings: Settings | None = None
+) -> AsyncIterator[Dealer]:
     """A real dealer of this process on a data folder, which is made where it is missing."""
     data = DataDir.at(folder)
     if not data.exists():
         data.init("example.com/room")
     escrow = EscrowKey(bytes.fromhex(make_escrow_pair()[1]))
-    dealer = Dealer(data, Settings(grace_seconds=0.5), sources or Sources(escrow=escrow))
+    dealer = Dealer(data, settings or Settings(grace_seconds=0.5), sources or Sources(escrow=escrow))
     await dealer.start()
     try:
         yield dealer

@@ -14,6 +14,7 @@ import pytest
 from dealer.client import CallError, CheckError, Client, Contribution, Retry, SyncClient, UsageError, prove
 from dealer.client.folder import FolderError
 from dealer.log.errors import NoteError
+from dealer.service.server import Settings
 from dealer.testing import StackedDealer
 from tests.integration.lying_server import Unavailable, honest_dealer, lying_server
 from tests.integration.running import running
@@ -215,6 +216,42 @@ async def test_the_same_call_after_a_failure_is_the_same_request(tmp_path, contr
             hand = await client.open_hand("t", [1, 2], contribute_as=contribute_as)
             assert len(set(ids)) == 1
             assert hand.number == 1
+
+
+async def test_a_hand_whose_contribution_was_never_answered_goes_on_when_it_is_asked_for_again(tmp_path):
+    async with honest_dealer(tmp_path / "data") as dealer, lying_server(dealer) as server:
+        calls = []
+
+        async def lose(request, forward):
+            calls.append(request.value)
+            answer = await forward(request)
+            if len(calls) <= 4:
+                raise Unavailable
+            return answer
+
+        server.lies["SubmitEntropy"] = lose
+        async with Client(server.address, server.signer.verifier_key, retry=QUICK) as client:
+            with pytest.raises(CallError):
+                await client.open_hand("t", [1, 2], contribute_as=["me"])
+            hand = await client.open_hand("t", [1, 2], contribute_as=["me"])
+            assert (hand.number, len(set(calls))) == (1, 1)
+            assert hand.commit.content["withheld"] == []
+            await hand.void()
+
+
+async def test_a_contribution_that_comes_after_the_deadline_is_withheld_and_the_hand_goes_on(tmp_path):
+    settings = Settings(grace_seconds=0.5, contribution_seconds=0.05)
+    async with honest_dealer(tmp_path / "data", settings=settings) as dealer, lying_server(dealer) as server:
+
+        async def late(request, forward):
+            await asyncio.sleep(0.3)
+            return await forward(request)
+
+        server.lies["SubmitEntropy"] = late
+        async with Client(server.address, server.signer.verifier_key) as client:
+            hand = await client.open_hand("t", [1, 2], contribute_as=["me"])
+            assert hand.commit.content["withheld"] == ["me"]
+            assert len(await hand.deal_street("third")) == 6
 
 
 async def test_a_refused_request_is_not_remembered(tmp_path):

@@ -1,13 +1,17 @@
 """The fixture `stacked_dealer`: a double of the test's own, with decks that the test chooses."""
 
+import time
 from datetime import UTC, datetime
+from uuid import uuid4
 
+import grpc
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dealer.client import CallError, CheckError, SyncClient
 from dealer.log.note import NoteSigner
 from dealer.testing import StackedDealer, StackError, counting_ids
+from dealer.v1 import table_pb2, table_pb2_grpc, types_pb2
 
 STREETS = ("third", "fourth", "fifth", "sixth", "seventh")
 
@@ -130,6 +134,56 @@ def test_the_deadline_of_contributions_passes_on_the_driven_clock(stacked_dealer
     hand.lock()  # finds that the dealer has locked it
     assert hand.commit.content["withheld"] == ["silent"]
     assert hand.commit.content["time"] == "2031-01-01T00:01:00.000Z"
+
+
+@pytest.fixture
+def referee(stacked_dealer: StackedDealer):
+    with grpc.insecure_channel(stacked_dealer.address) as channel:
+        yield table_pb2_grpc.TableServiceStub(channel)
+
+
+def start_hand(referee, table: str = "t") -> table_pb2.TableHand:
+    stakes = table_pb2.Stakes(ante=5, bring_in=10, small_bet=20, big_bet=40)
+    seats = [table_pb2.SeatStack(seat=seat, stack=1000) for seat in (1, 2)]
+    request = table_pb2.StartHandRequest(
+        request_id=str(uuid4()),
+        table=table,
+        game=types_pb2.GAME_SEVEN_CARD_STUD,
+        stakes=stakes,
+        seats=seats,
+        reveal=types_pb2.REVEAL_PUBLIC,
+        action_seconds=3600,
+    )
+    return referee.StartHand(request).table_hand
+
+
+def test_the_referee_deals_from_the_stacked_deck(stacked_dealer: StackedDealer, referee):
+    stacked_dealer.stack_seats("t", third={1: "As Ad | 7c", 2: "?? ?? | 2h"})
+    hand = start_hand(referee)
+    assert [list(seat.cards) for seat in hand.seats] == [["??", "??", "7c"], ["??", "??", "2h"]]
+    assert hand.bring_in_seat == 2
+
+
+def test_the_time_of_the_seat_to_act_runs_out_on_the_driven_clock(stacked_dealer: StackedDealer, referee):
+    hand = start_hand(referee)
+    stacked_dealer.advance_clock(3599)
+    left = referee.GetTableHand(table_pb2.GetTableHandRequest(hand_id=hand.hand_id)).table_hand
+    assert (left.to_act, left.milliseconds_left <= 1000) == (hand.to_act, True)
+    stacked_dealer.advance_clock(1)
+    for _ in range(100):
+        now = referee.GetTableHand(table_pb2.GetTableHandRequest(hand_id=hand.hand_id)).table_hand
+        if now.to_act != hand.to_act:
+            break
+        time.sleep(0.05)
+    assert now.to_act != hand.to_act  # the bring-in was posted for it
+
+
+def test_reset_gives_the_referee_s_hands_up_too(stacked_dealer: StackedDealer, referee):
+    hand = start_hand(referee)
+    stacked_dealer.reset()
+    with pytest.raises(grpc.RpcError, match="given up"):
+        referee.GetTableHand(table_pb2.GetTableHandRequest(hand_id=hand.hand_id))
+    assert start_hand(referee).hand.number == 2
 
 
 def test_a_client_with_a_real_log_s_key_takes_nothing_from_a_double(stacked_dealer: StackedDealer):

@@ -86,7 +86,7 @@ def _work(plan: Plan, pipe: Connection) -> None:
 
 
 class Workers:
-    """Counts jobs, the first one here, and as soon as there are more, with all the processes that were asked for.
+    """Counts jobs: a single one here, more of them with all the processes that were asked for.
 
     Args:
         plan: what to count.
@@ -101,16 +101,23 @@ class Workers:
         self._own = Bench(plan)
         self._busy: dict[Connection, int] = {}
         self._processes: list[BaseProcess] = []
-        self._started = False
+        self._first: Job | None = None
 
     def submit(self, job: Job) -> None:
         """Counts a job, now or soon."""
-        if self._wanted == 1 or not self._started:
-            self._started = True
+        if self._wanted == 1:
             self._taken(self._own.count(job))
-            return
-        if not self._busy:
+        elif self._busy:
+            self._hand_out(job)
+        elif self._first is None:
+            self._first = job
+        else:
+            first, self._first = self._first, None
             self._start()
+            self._hand_out(first)
+            self._hand_out(job)
+
+    def _hand_out(self, job: Job) -> None:
         while min(self._busy.values()) >= _AHEAD:
             self._collect()
         pipe = min(self._busy, key=lambda each: self._busy[each])
@@ -119,6 +126,8 @@ class Workers:
 
     def finish(self) -> dict[tuple[str, str], list[Tally]]:
         """All tallies of all processes, by stratum."""
+        if self._first is not None:
+            self._taken(self._own.count(self._first))
         tallies: dict[tuple[str, str], list[Tally]] = {key: [tally] for key, tally in self._own.tallies.items()}
         while any(self._busy.values()):
             self._collect()

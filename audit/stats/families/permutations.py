@@ -99,7 +99,7 @@ STATISTICS = (
     DeckStatistic(
         "rising sequences", lambda batch: descents(batch.inverse) + np.uint8(1), RISING_SEQUENCES.pmf, RIFFLE_WEIGHT
     ),
-    DeckStatistic("inversions", _inversions, INVERSIONS.pmf),
+    DeckStatistic("inversions", _inversions, INVERSIONS.pmf, largest=lambda n: n * (n - 1) // 2),
     DeckStatistic("cycles", _cycles, CYCLES.pmf),
     DeckStatistic("fixed points", _fixed_points, FIXED_POINTS.pmf),
     DeckStatistic("parity", lambda batch: (np.uint8(batch.n) - _cycles(batch)) & np.uint8(1), PARITY.pmf),

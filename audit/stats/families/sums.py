@@ -27,17 +27,18 @@ class DeckStatistic:
         values: from a batch to one value a deck, shape (N,).
         null: from n to its exact distribution.
         weight: of the test of the sum.
+        largest: from n to a bound on the values.
     """
 
     name: str
     values: Callable[[Batch], NDArray[np.integer]]
     null: Callable[[int], Pmf]
     weight: float = 1.0
+    largest: Callable[[int], int] = lambda n: n
 
     def histogram(self, batch: Batch) -> NDArray[np.int64]:
         """How many decks have the value 0, 1, … up to the largest that there can be."""
-        longest = int(self.null(batch.n).support[-1]) + 1
-        return np.bincount(self.values(batch), minlength=longest).astype(np.int64)
+        return np.bincount(self.values(batch), minlength=self.largest(batch.n) + 1).astype(np.int64)
 
     def outcomes(self, histogram: NDArray[np.int64], n: int) -> list[Outcome]:
         """The tests of its histogram."""

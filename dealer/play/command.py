@@ -10,20 +10,19 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.prompt import Prompt
 from rich.text import Text
 
 from dealer.config import option
 from dealer.errors import CutcardError
 from dealer.games.plans import SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
 from dealer.play.game import BUY_IN, Sitting
+from dealer.play.keyboard import LEAVE, aside, line
 from dealer.play.screen import Screen
 from dealer.play.table import TableSeen, words
 from dealer.v1 import table_pb2 as pb
 
 _GAMES = {"stud": SEVEN_CARD_STUD, "hi-lo": SEVEN_CARD_STUD_HI_LO}
 _PASSIVE = (pb.ACTION_CHECK, pb.ACTION_CALL, pb.ACTION_BRING_IN)
-_LEAVE = "q"
 
 
 @click.command()
@@ -50,7 +49,9 @@ async def _sit(console: Console, sitting: Sitting, hands: int | None, *, auto: b
         await sitting.hand()
         if sitting.number == hands:
             return
-        if not auto and not sitting.left and _line(console, "Enter for the next hand, q to stop") == _LEAVE:
+        if auto or sitting.left:
+            continue
+        if await aside(lambda: line(console, f"Enter for the next hand, {LEAVE} to stop")) == LEAVE:
             return
 
 
@@ -60,25 +61,17 @@ def _by_itself(seen: TableSeen) -> pb.ActionOption:
 
 def _ask(console: Console, seen: TableSeen) -> pb.ActionOption | None:
     """Asks until the answer is one of the options by its number, or the wish to leave."""
-    line = Text("  ")
+    choices = Text("  ")
     for number, each in enumerate(seen.options, 1):
-        line += Text.assemble((f" {number} ", "reverse"), f" {words(each.action, each.amount)}   ")
-    console.print(line + Text.assemble((f" {_LEAVE} ", "reverse"), " leave"))
+        choices += Text.assemble((f" {number} ", "reverse"), f" {words(each.action, each.amount)}   ")
+    console.print(choices + Text.assemble((f" {LEAVE} ", "reverse"), " leave"))
     while True:
-        answer = _line(console, "Your turn")
-        if answer == _LEAVE:
+        answer = line(console, "Your turn")
+        if answer == LEAVE:
             return None
         if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(seen.options):
             return seen.options[int(answer) - 1]
-        console.print(f"  a number from 1 to {len(seen.options)}, or {_LEAVE}", style="yellow")
-
-
-def _line(console: Console, text: str) -> str:
-    """A line from the keyboard; its end is a wish to leave."""
-    try:
-        return Prompt.ask(text, console=console, default="", show_default=False).strip().lower()
-    except (EOFError, KeyboardInterrupt):
-        return _LEAVE
+        console.print(f"  a number from 1 to {len(seen.options)}, or {LEAVE}", style="yellow")
 
 
 @contextmanager
@@ -98,9 +91,9 @@ def _joined(connect: str | None, key: str | None) -> Iterator[tuple[str, str]]:
         serve = [tool, "serve", "--data-dir", data, "--listen", "127.0.0.1:0"]
         with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
             try:
-                line = process.stdout.readline() if process.stdout else ""
-                if not line.startswith("listening on "):
+                said = process.stdout.readline() if process.stdout else ""
+                if not said.startswith("listening on "):
                     raise CutcardError("the dealer did not start")
-                yield line.removeprefix("listening on ").strip(), made.stdout.strip()
+                yield said.removeprefix("listening on ").strip(), made.stdout.strip()
             finally:
                 process.terminate()

@@ -16,6 +16,7 @@ from dealer.client.log import LogView
 from dealer.client.watched import WatchedHand
 from dealer.core.hand import Game, Reveal
 from dealer.games.plans import SEVEN_CARD_STUD_HI_LO
+from dealer.play.keyboard import aside
 from dealer.play.screen import Screen
 from dealer.play.seats import choose
 from dealer.play.table import TableSeen
@@ -81,7 +82,7 @@ class Sitting:
 
     async def _follow(self, person: "_Player", checked: WatchedHand) -> None:
         """Shows the person everything as it comes, checked, and acts as the person says."""
-        seen, loop = TableSeen(), asyncio.get_running_loop()
+        seen = TableSeen()
         async for event in person.events():
             cards = await checked.take(event)
             seen.take(event, cards)
@@ -92,7 +93,7 @@ class Sitting:
                 self.screen.cards(seen.street, cards)
             elif kind == "seat_prompted" and seen.to_act == PERSON and not self.left:
                 self.screen.table(seen)
-                option = await loop.run_in_executor(None, self.ask, seen)
+                option = await aside(lambda: self.ask(seen))
                 if option is None:
                     self.left = True
                     await person.leave()

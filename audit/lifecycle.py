@@ -10,8 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from audit.duplicates import Duplicates
 from audit.findings import Finding, Several, Tally
 from audit.forms import hand_text
+
+ID_BYTES = 16
+SLOT_BYTES = 16
 
 
 class OfferTrace(NamedTuple):
@@ -88,8 +92,9 @@ class Hand:
 
 @dataclass(slots=True)
 class TableLife:
-    """A table: its last number, the hand in play, and how its hands ended."""
+    """A table: its last number, the hand in play, and how its hands ended; `order` tells it from other tables."""
 
+    order: int = 0
     number: int = 0
     current: Hand | None = None
     hands: int = 0
@@ -102,37 +107,37 @@ class TableLife:
 
 
 class Lifecycle:
-    """Follows every table of a log; findings go to the tally that it is given."""
+    """Follows every table of a log.
 
-    def __init__(self, tally: Tally) -> None:
+    Findings go to the tally that it is given; hands to `ids` as they are opened, with the slot that each one takes
+    (a table and a number), to be looked through for ids that come twice.
+    """
+
+    def __init__(self, tally: Tally, ids: Duplicates) -> None:
         self.tables: dict[str, TableLife] = {}
         self._tally = tally
+        self._ids = ids
         self._by_hand: dict[bytes, Hand] = {}
         self._by_commit: dict[int, Hand] = {}
         self._by_offer: dict[int, Hand] = {}
 
-    def offer(self, trace: OfferTrace) -> bool:
-        """Follows an offer; whether it opened a hand."""
+    def offer(self, trace: OfferTrace) -> None:
+        """Follows an offer."""
         open_hand = self._by_hand.get(trace.hand)
         if open_hand is not None and (open_hand.table, open_hand.number) == (trace.table, trace.number):
             self._fail(trace.at, trace.hand, f"a second offer of {open_hand.name}")
-            return False
+            return
         hand = self._open(trace)
         hand.offer = trace
         self._by_offer[trace.at] = hand
-        return True
 
-    def commit(self, trace: CommitTrace) -> bool:
-        """Follows a commit; whether it opened a hand."""
-        hand = self._offered(trace)
-        opened = hand is None
-        if hand is None:
-            hand = self._open(trace)
+    def commit(self, trace: CommitTrace) -> None:
+        """Follows a commit."""
+        hand = self._offered(trace) or self._open(trace)
         hand.commits[trace.at] = trace
         self._by_commit[trace.at] = hand
         if len(hand.commits) == 1:
             self._count_contributions(self.tables[hand.table], trace)
-        return opened
 
     def _offered(self, trace: CommitTrace) -> Hand | None:
         """The open hand that this commit belongs to, None where it opens one."""
@@ -199,7 +204,10 @@ class Lifecycle:
         return {hand.opened: hand for hand in hands}.values()
 
     def _open(self, trace: OfferTrace | CommitTrace) -> Hand:
-        table = self.tables.setdefault(trace.table, TableLife())
+        table = self.tables.get(trace.table)
+        if table is None:
+            table = self.tables[trace.table] = TableLife(order=len(self.tables))
+        self._ids.add(trace.hand, trace.at, trace.number.to_bytes(8, "big") + table.order.to_bytes(8, "big"))
         hand = Hand(trace.hand, trace.table, trace.number, trace.at)
         if table.current is not None:
             self._fail(trace.at, trace.hand, f"opened at table {trace.table} while {table.current.name} is in play")

@@ -14,9 +14,8 @@ from audit.escrow import EscrowKeys
 from audit.findings import CHECKS, Finding, Several, Tally
 from audit.forms import hand_text
 from audit.keys import VerifierKey
-from audit.lifecycle import CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
+from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
 from audit.log import Log
-from audit.protocol import sha256
 from audit.rates import TableRates, VoidTest
 from audit.since import Earlier, check_append_only
 from audit.since import read as read_earlier
@@ -26,7 +25,6 @@ from audit.workers import Workers
 
 TEST_NAME = "test.invalid/"
 RESERVED_ORIGIN = "cutcard"
-SLOT_BYTES = 8
 BATCH = 64
 MISSING_IN_A_ROW = 1000
 """After so many bundles that are not there the rest of a log counts as not there: a checkpoint may claim any size."""
@@ -120,8 +118,8 @@ def verify(
         The report; input that cannot be read is a verdict, not an exception.
     """
     with (
-        Duplicates(SEED_KEY_BYTES, 16) as seeds,
-        Duplicates(16, SLOT_BYTES) as hands,
+        Duplicates(SEED_KEY_BYTES, ID_BYTES) as seeds,
+        Duplicates(ID_BYTES, SLOT_BYTES) as hands,
     ):
         return _Audit(log, options, seeds, hands, progress, take_decks).run()
 
@@ -145,7 +143,7 @@ class _Audit:
         self._seeds = seeds
         self._hands = hands
         self._tally = Tally()
-        self._lifecycle = Lifecycle(self._tally)
+        self._lifecycle = Lifecycle(self._tally, hands)
         self._voids = VoidTest()
         self._checkpoint: note.Checkpoint | None = None
         self._earlier: list[Earlier] = []
@@ -278,9 +276,10 @@ class _Audit:
     def _follow_trace(self, trace: Trace) -> Unchecked | None:
         if isinstance(trace, CloseTrace):
             return self._lifecycle.close(trace)
-        if self._lifecycle.commit(trace) if isinstance(trace, CommitTrace) else self._lifecycle.offer(trace):
-            slot = sha256(f"{trace.number}/{trace.table}".encode("ascii"))[:SLOT_BYTES]
-            self._hands.add(trace.hand, trace.at, slot)
+        if isinstance(trace, CommitTrace):
+            self._lifecycle.commit(trace)
+        else:
+            self._lifecycle.offer(trace)
         return None
 
     def _hand_in(self, workers: Workers, batch: list[Unchecked]) -> None:

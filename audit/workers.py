@@ -51,7 +51,7 @@ class Workers:
         ahead: deque[Future[Read]] = deque()
         for stretch in stretches:
             ahead.append(self._pool.submit(_read, stretch))
-            if len(ahead) > self._processes + 1:
+            if len(ahead) > 2 * self._processes:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()

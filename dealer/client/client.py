@@ -1,12 +1,10 @@
 """The client of a room's backend: opens hands at a dealer whose log key it has from elsewhere, and believes nothing."""
 
 import asyncio
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
 from uuid import UUID, uuid4
 
 import grpc
@@ -19,7 +17,7 @@ from dealer.client.errors import CallError, CheckError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Session
 from dealer.client.log import LogView
-from dealer.client.receipts import family_of
+from dealer.client.receipts import family_of, read_entry
 from dealer.client.values import game_value, parse_reveal, reveal_value
 from dealer.core.hand import Reveal
 from dealer.core.seed import Entropy
@@ -189,13 +187,17 @@ class Client:
         """Finds a table's next number by reading the log: for a client that does not know the table yet.
 
         The dealer refuses a hand of another number, so a wrong answer opens nothing.
+
+        Raises:
+            CheckError: the log holds what is no entry.
+            CallError: the dealer did not answer.
         """
         last, schemas = 0, {f"{family_of(self._log.verifier)}/{kind}" for kind in ("offer", "commit")}
         async for entry in self._log.entries():
             if f'"table":"{table}"'.encode() in entry:
-                content: dict[str, Any] = json.loads(entry)
+                content = read_entry(entry)
                 if content.get("schema") in schemas and content.get("table") == table:
-                    last = max(last, int(content["number"]))
+                    last = max(last, int(content.get("number", 0)))
         return last + 1
 
 

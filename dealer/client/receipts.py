@@ -63,10 +63,15 @@ def prove(entry: bytes, receipt: str, verifier: NoteVerifier, index: int | None 
         raise CheckError("checkpoint", f"the receipt does not prove the entry: {error}") from error
     if index is not None and parsed.index != index:
         raise CheckError("checkpoint", f"the receipt is for entry {parsed.index}, and the hand names entry {index}")
-    return Proven(entry, receipt, parsed.index, checkpoint, parsed.checkpoint_note, _read(entry))
+    return Proven(entry, receipt, parsed.index, checkpoint, parsed.checkpoint_note, read_entry(entry))
 
 
-def _read(entry: bytes) -> Mapping[str, Any]:
+def read_entry(entry: bytes) -> Mapping[str, Any]:
+    """Reads an entry's members.
+
+    Raises:
+        CheckError: `schema`: it is not a JSON object in its one canonical form.
+    """
     try:
         content = json.loads(entry)
         strict = isinstance(content, dict) and canonical(content) == entry

@@ -168,9 +168,10 @@ def likelihood_ratio_tail(statistic: float, values: Floats, prob: Floats, decks:
         return 1.0
     if abs(excess) < 1e-3 * deviation:
         return 0.5
-    furthest = decks * float(np.where(prob > 0, np.sign(excess) * centred, -np.inf).max(axis=1).sum())
+    towards = np.where(prob > 0, np.sign(excess) * centred, -np.inf)
+    furthest = decks * float(towards.max(axis=1).sum())
     if abs(excess) >= furthest * (1 - 1e-12):
-        top = np.where((centred == centred.max(axis=1, keepdims=True)), prob, 0).sum(axis=1)
+        top = np.where(towards == towards.max(axis=1, keepdims=True), prob, 0).sum(axis=1)
         return exp(decks * float(np.log(top).sum())) if excess > 0 else 1.0
 
     def tilted(theta: float) -> tuple[float, float, float]:

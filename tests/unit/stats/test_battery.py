@@ -41,6 +41,14 @@ def test_unshuffled_decks_fail_all_over() -> None:
     assert {"card x position", "permutation: cycles", "duplicates: equal: whole decks"} <= failed(result)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [52, 36])
+def test_decks_that_only_turn_fail_with_p_values_that_are_numbers(n: int) -> None:
+    result = judged(np.array([np.roll(np.arange(n), turn) for turn in range(120)], dtype=np.uint8))
+    assert result.verdict == "fail"
+    assert all(0 <= test.p <= 1 for test in result.tests)
+
+
 def _seat_wins(count: int, seed: int, share: float) -> np.ndarray:
     """The first of two seats is given the better seven cards in a share of the hands."""
     decks = fair(count, seed)

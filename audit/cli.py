@@ -42,6 +42,7 @@ COMMANDS: dict[str, Place] = {
 
 EXIT_FAILED = 1
 EXIT_UNREADABLE = 4
+EXIT_INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
@@ -57,7 +58,10 @@ class LazyGroup(click.Group):
         if place is None:
             return None
         module, _, attribute = place.where.partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        try:
+            command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            raise click.UsageError(f"`audit {cmd_name}` needs {error.name}: install `cutcard[audit]`") from None
         if not isinstance(command, click.Command):
             raise TypeError(f"{place.where} is not a click command")
         return command
@@ -69,6 +73,10 @@ class LazyGroup(click.Group):
         except AuditError as error:
             click.echo(f"audit: {error}", err=True)
             ctx.exit(EXIT_UNREADABLE if isinstance(error, InputError) else EXIT_FAILED)
+        except KeyboardInterrupt:
+            # Not 1, which would say that a check failed.
+            click.echo("audit: interrupted", err=True)
+            ctx.exit(EXIT_INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands without importing any of them."""

@@ -22,7 +22,13 @@ _MOST_WITHOUT_GOAL = 100_000
 @click.argument("names", nargs=-1, metavar="[SHUFFLER]…")
 @click.option("--list", "listing", is_flag=True, help="Show the shufflers and their stories, and measure nothing.")
 @click.option("--most", type=click.IntRange(min=min(GRID)), default=max(GRID), show_default=True, help="Decks at most.")
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Corpora that must all ring.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Corpora of a size; most must ring.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulation.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=ALPHA, show_default=True,
               help="Chance of a false alarm, over everything.")  # fmt: skip
@@ -116,7 +122,7 @@ def _markdown(measured: Sequence[Power], runs: int, alpha: float) -> Iterator[st
     yield ""
     yield f"Made with `audit power --runs {runs} --format markdown`: {_runs(runs)}, and an alarm only where all tests"
     yield f"together give a false one with a chance of {odds(alpha)}. *Needs* is the fewest decks of the grid 100, 300,"
-    yield "1,000 … with which every run rang; *goal* is what a reference battery needs. Shufflers without a goal are"
+    yield "1,000 … with which most runs rang; *goal* is what a reference battery needs. Shufflers without a goal are"
     yield "fair, or cannot be told from fair by any number of decks."
     yield ""
     yield "| shuffler | goal | needs | outcome | adjusted p | first seen by |"

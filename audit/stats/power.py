@@ -60,10 +60,10 @@ class Power:
 
     Attributes:
         shuffler: which.
-        decks: the fewest decks of the grid with which every run rang; None where none did, up to `most`.
+        decks: the fewest decks of the grid with which most runs rang; None where they did not, up to `most`.
         most: the most decks that were tried.
         by: the test that was most surprising when the alarm rang, or at the most decks.
-        p_adjusted: what it said, the greatest of all runs.
+        p_adjusted: what it said, the greatest of the runs that agreed.
     """
 
     shuffler: Shuffler
@@ -102,29 +102,30 @@ def measure(
     processes: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Power:
-    """Tries more and more decks until every run rings the alarm.
+    """Tries more and more decks until most runs ring the alarm.
 
     Args:
         shuffler: whose decks.
         alpha: the chance of a false alarm over everything.
         grid: numbers of decks, ascending.
-        runs: how many corpora of each size are examined.
+        runs: how many corpora of each size are examined at most; once most of them agree the rest is left.
         seed: of the first run's generator, one more for each further one.
         processes: that count; None for one on each core.
         progress: is told what is being tried.
     """
-    by, worst, most = "", 1.0, 0
+    by, p, most = "", 1.0, 0
     for most in grid:
-        worst, rang = 0.0, True
-        for run in range(runs):
+        rang: list[tuple[str, float]] = []
+        silent: list[tuple[str, float]] = []
+        while 2 * len(rang) <= runs and 2 * len(silent) < runs:
+            run = len(rang) + len(silent)
             progress(f"{shuffler.name}, {most:,} decks, run {run + 1} of {runs}")
             result = examine(shuffler, most, alpha, np.random.default_rng([seed + run, most]), processes)
             top = most_telling(result.tests, 1)
-            if not top or top[0].p_adjusted >= worst:
-                by, worst = (top[0].name, top[0].p_adjusted) if top else ("", 1.0)
-            rang = rang and result.verdict == "fail"
-            if not rang:
-                break
-        if rang:
-            return Power(shuffler, most, most, by, worst)
-    return Power(shuffler, None, most, by, worst)
+            said = (top[0].name, top[0].p_adjusted) if top else ("", 1.0)
+            (rang if result.verdict == "fail" else silent).append(said)
+        rings = 2 * len(rang) > runs
+        by, p = max(rang if rings else silent, key=lambda each: each[1])
+        if rings:
+            return Power(shuffler, most, most, by, p)
+    return Power(shuffler, None, most, by, p)

@@ -69,7 +69,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
         tests=tests,
         looks=sum(outcome.looks for group in made for outcome in group),
         detectable=tuple(detectable_effects(corpus, alpha, [sum(each.weight for each in group) for group in made])),
-        pictures=_pictures(corpus),
+        pictures=pictures_of(corpus),
         sources=tuple(corpus.sources),
         notes=tuple(corpus.notes),
         strata={
@@ -141,7 +141,8 @@ def _result(row: _Row, adjusted: float, alpha: float) -> TestResult:
     )
 
 
-def _pictures(corpus: Corpus) -> Pictures | None:
+def pictures_of(corpus: Corpus) -> Pictures | None:
+    """What the report draws of the counts; None where cards x positions were not counted."""
     counted = corpus.whole.counts.get(CARD_POSITIONS.name)
     if counted is None or not corpus.whole.decks:
         return None

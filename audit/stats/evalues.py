@@ -36,13 +36,14 @@ class Bets:
         name: what is bet on.
         sees: what a won bet points at.
         cards: the deck size that it is for; None for all with ranks.
-        events: from a batch to (hits, trials, chances): hits and trials (cells, N), chances (cells,).
+        events: from a batch to (hits, trials, chances): hits and trials (cells, N), chances (cells,); trials None where
+            every deck is one.
     """
 
     name: str
     sees: str
     cards: int | None
-    events: Callable[[Batch], tuple[Bools, Bools, Floats]]
+    events: Callable[[Batch], tuple[Bools, Bools | None, Floats]]
 
 
 def log_stakes(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floats) -> Floats:
@@ -64,17 +65,13 @@ def log_stakes(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floa
     return result
 
 
-def _always(hits: Bools) -> Bools:
-    return np.broadcast_to(np.True_, hits.shape)
-
-
-def _ranks_at_positions(batch: Batch) -> tuple[Bools, Bools, Floats]:
+def _ranks_at_positions(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     kinds = batch.n // 4
     hits = (batch.ranks[:, None, :] == np.arange(kinds, dtype=np.uint8)[None, :, None]).reshape(-1, batch.size)
-    return hits, _always(hits), np.full(len(hits), 1 / kinds)
+    return hits, None, np.full(len(hits), 1 / kinds)
 
 
-def _ranks_held(batch: Batch) -> tuple[Bools, Bools, Floats]:
+def _ranks_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     bits = np.uint16(1) << batch.ranks.astype(np.uint16)
     rows = []
     for seats in SEATS:
@@ -83,19 +80,19 @@ def _ranks_held(batch: Batch) -> tuple[Bools, Bools, Floats]:
             held = bits[one] | bits[two] | bits[door]
             rows += [(held >> np.uint16(rank)) & np.uint16(1) for rank in range(13)]
     hits = np.stack(rows).astype(np.bool_)
-    return hits, _always(hits), np.full(len(hits), HOLDS_RANK)
+    return hits, None, np.full(len(hits), HOLDS_RANK)
 
 
-def _both_paired(batch: Batch) -> tuple[Bools, Bools, Floats]:
+def _both_paired(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     rows = []
     for seats in HOLES:
         paired = batch.ranks[:seats] == batch.ranks[seats : 2 * seats]
         rows += [one & other for one, other in combinations(paired, 2)]
     hits = np.stack(rows)
-    return hits, _always(hits), np.full(len(hits), BOTH_PAIRED)
+    return hits, None, np.full(len(hits), BOTH_PAIRED)
 
 
-def _wins(batch: Batch) -> tuple[Bools, Bools, Floats]:
+def _wins(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     hits, trials, chances = [], [], []
     for seats in SEATS:
         worths = np.stack([hand_worth(joined_bits(batch, seventh_street(seats, seat))) for seat in range(seats)])
@@ -143,7 +140,10 @@ class Bank:
             hits, trials, chances = bets.events(batch)
             none = np.zeros(len(chances), np.int64)
             so_far = _cumulative(hits, starts) + self._hits.get(bets.name, none)
-            tried = _cumulative(trials, starts) + self._trials.get(bets.name, none)
+            if trials is None:
+                tried = np.repeat(np.array(at)[:, None], len(chances), axis=1)
+            else:
+                tried = _cumulative(trials, starts) + self._trials.get(bets.name, none)
             self._hits[bets.name], self._trials[bets.name] = so_far[-1], tried[-1]
             looks = [index for index, decks in enumerate(at) if decks % self._every == 0]
             if not looks:
@@ -157,5 +157,6 @@ class Bank:
 
 def _cumulative(events: Bools, starts: list[int]) -> NDArray[np.int64]:
     """(pieces, cells): how often each event happened up to the end of each piece."""
-    pieces: NDArray[np.int64] = np.add.reduceat(events, starts, axis=1, dtype=np.int64).T.cumsum(axis=0)
-    return pieces
+    ends = [*starts[1:], events.shape[1]]
+    pieces = [np.count_nonzero(events[:, start:end], axis=1) for start, end in zip(starts, ends, strict=True)]
+    return np.cumsum(pieces, axis=0)

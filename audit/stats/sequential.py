@@ -13,7 +13,7 @@ from math import exp, nan
 import numpy as np
 
 from audit.stats.batch import Batch, Bytes
-from audit.stats.battery import judge, no_decks, verdict_of, whole_outcomes
+from audit.stats.battery import no_decks, pictures_of, verdict_of, whole_outcomes
 from audit.stats.corpus import Corpus, Plan
 from audit.stats.detectable import detectable_effects
 from audit.stats.duplicates import deck_keys
@@ -146,7 +146,6 @@ class _Watcher:
     def result(self, source: Source) -> BatteryResult:
         """The answer for what was seen."""
         tests = tuple(self._bet_results() + self._looks)
-        whole = judge(self._corpus, self._alpha)
         return BatteryResult(
             verdict=verdict_of(tests),
             decks=self.decks,
@@ -155,7 +154,7 @@ class _Watcher:
             tests=tests,
             looks=len(self._looks) + len(self._bank.bets) * (self.decks // EVERY),
             detectable=tuple(self._detectable),
-            pictures=whole.pictures,
+            pictures=pictures_of(self._corpus),
             sources=(source.name,),
             notes=tuple(source.notes),
             sequential=True,

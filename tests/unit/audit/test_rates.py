@@ -139,3 +139,14 @@ def test_strength_agrees_with_another_evaluator() -> None:
     theirs = [phevaluator.evaluate_cards(*hand) for hand in hands]
     for (a, b), (x, y) in zip(pairwise(ours), pairwise(theirs), strict=True):
         assert (a > b, a == b) == (x < y, x == y)
+
+
+@pytest.mark.parametrize("seats", range(2, 9))
+def test_every_seat_is_ranked_by_seven_cards(seats: int) -> None:
+    from audit.voids import _owners
+
+    owned = _owners(tuple(range(1, seats + 1)), 52)
+    assert [len(positions) for positions in owned] == [7] * seats
+    # Eight seats share the last card; nobody else shares any.
+    shared = set.intersection(*map(set, owned))
+    assert shared == ({48} if seats == 8 else set())

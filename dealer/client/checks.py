@@ -10,14 +10,18 @@ from uuid import UUID
 
 from dealer.client.errors import CheckError
 from dealer.client.receipts import Proven, compare
-from dealer.client.values import Card, game_value, read_card, read_status, reveal_value, street_value
+from dealer.client.values import Card, Opener, game_value, read_card, read_status, reveal_value, street_value
 from dealer.core import entries
 from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import SALT_BYTES, Deck, commit_deck, derive_deck
 from dealer.core.entries import TEST, Escrow
-from dealer.core.hand import Dealt, Face, Game, HandState, Reveal, Status, VoidReason
+from dealer.core.hand import BOARD, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.ids import hand_text
 from dealer.core.seed import SEED_BYTES, VALUE_BYTES, Seed, contribution_commitment, entropy_digest, escrow_digest, tag
+from dealer.games.showing import highest_showing, lowest_door
+from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
+from dealer.log.errors import LogError
+from dealer.log.note import NoteVerifier
 from dealer.v1 import types_pb2
 
 HASH_BYTES = 32
@@ -132,6 +136,15 @@ def check_offer(offer: Proven, state: HandState, family: str) -> None:
     """Checks that an offer binds the dealer to this hand, its seed and everybody's commitment."""
     escrow = _escrow(offer.content, state)
     compare("offer", offer.content, entries.decode(entries.offer_entry(state, escrow, 0, family)), _CHECKS)
+
+
+def check_acknowledgement(note: str, given: Acknowledgement, verifier: NoteVerifier) -> None:
+    """Checks that the dealer has acknowledged exactly the value that it was given."""
+    try:
+        taken = open_acknowledgement(note, verifier)
+    except LogError as error:
+        raise CheckError("entropy", f"the acknowledgement does not hold: {error}") from error
+    require(taken == given, "entropy", "the acknowledgement is for another hand, contributor or value")
 
 
 def check_commit(
@@ -261,6 +274,26 @@ def check_card(card: Card, state: HandState, commitments: bytes) -> None:
         "opening",
         f"{card.name} {where} does not match its commitment: expected {expected.hex()}, found {made.hex()}",
     )
+
+
+def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, Card]) -> Opener | None:
+    """Checks who is said to open the street last dealt, by the cards alone; returns it, or None with one seat left.
+
+    Raises:
+        CheckError: `dealing`: it is another seat, or for another reason.
+    """
+    if len(state.live) < 2:
+        return None
+    up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
+    for each in state.dealt:
+        if each.face is Face.UP:
+            up[each.seat].append(cards[each.position].name)
+    third = state.street == state.game.streets[0].name
+    doors = {seat: up[seat][0] for seat in state.live}
+    seat = lowest_door(doors, state.live) if third else highest_showing(up, state.live)
+    said = (found.seat, found.reason == types_pb2.OPENER_REASON_LOWEST_CARD)
+    require(said == (seat, third), "dealing", f"seat {seat} opens by the cards, and not {found.seat}")
+    return Opener(seat, third)
 
 
 def check_close(

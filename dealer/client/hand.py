@@ -1,6 +1,5 @@
 """One hand as its client sees it: every answer is checked before anything of it is handed on."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,14 +12,13 @@ from dealer.client.errors import CallError, CheckError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.log import LogView
 from dealer.client.receipts import Proven, family_of
+from dealer.client.turns import Turns
 from dealer.client.values import Card, Opener, face_value, parse_face, parse_street, parse_void_reason
 from dealer.core import hand as machine
-from dealer.core.hand import BOARD, Dealt, Face, HandState, Status, VoidReason
+from dealer.core.hand import Dealt, Face, HandState, Status, VoidReason
 from dealer.core.ids import hand_text
 from dealer.errors import Refused
-from dealer.games.showing import highest_showing, lowest_door
-from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
-from dealer.log.errors import LogError
+from dealer.log.acknowledgement import Acknowledgement
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
@@ -56,7 +54,7 @@ class Hand:
         self._given: dict[str, bytes] = {}
         self._family = family_of(session.log.verifier)
         self._evidence = evidence.Evidence(session.key)
-        self._turn = asyncio.Lock()
+        self._turns = Turns(session.calls)
         self._state: HandState
         self._committed: checks.Committed | None = None
         self.offer: Proven | None = None
@@ -120,7 +118,7 @@ class Hand:
             proven = await (self._prove_offer(opened) if self._asked.invited else self._prove_commit(opened))
             self._state = checks.check_opened(opened, self._asked)
             if not self._asked.invited:
-                self._take_commit(proven, opened)
+                self._take_commit(proven, opened, self._state)
                 return
             checks.check_offer(proven, self._state, self._family)
             self.offer = proven
@@ -151,22 +149,21 @@ class Hand:
             CallError: refused: the value does not match, or the deck is locked.
             CheckError: the acknowledgement does not hold.
         """
-        async with self._turn:
+
+        async def step() -> str:
             request = pb.SubmitEntropyRequest(hand_id=self.hand_id, contributor=contributor, value=value)
             answer: pb.SubmitEntropyResponse = await self._change("SubmitEntropy", request)
             with self._checked():
                 checks.check_hand(answer.hand, self._state)
-                try:
-                    taken = open_acknowledgement(answer.acknowledgement, self._session.log.verifier)
-                except LogError as error:
-                    raise CheckError("entropy", f"the acknowledgement does not hold: {error}") from error
-                right = taken == Acknowledgement(self.hand_id, contributor, value)
-                checks.require(right, "entropy", "the acknowledgement is for another hand, contributor or value")
+                given = Acknowledgement(self.hand_id, contributor, value)
+                checks.check_acknowledgement(answer.acknowledgement, given, self._session.log.verifier)
             self._given[contributor] = value
             self.acknowledgements[contributor] = answer.acknowledgement
             self._evidence.acknowledgements.append(answer.acknowledgement)
             self._session.folder.keep_acknowledgement(self.hand_id, contributor, answer.acknowledgement)
             return answer.acknowledgement
+
+        return await self._turns.take(step, "submit", contributor, value)
 
     async def lock(self) -> None:
         """Ends the contributions and takes the commit; also where the dealer's deadline has ended them already.
@@ -175,7 +172,8 @@ class Hand:
             CallError: refused.
             CheckError: the commit does not hold; so where a value is missing that was acknowledged.
         """
-        async with self._turn:
+
+        async def step() -> None:
             if self._state.status is not Status.OFFERED:
                 raise UsageError("the deck of this hand is locked already")
             try:
@@ -188,8 +186,9 @@ class Hand:
             with self._checked():
                 state = replace(machine.lock(self._state), deck_commitment=locked.deck_commitment)
                 checks.check_hand(locked, state)
-                self._state = state
-                self._take_commit(await self._prove_commit(locked), locked)
+                self._take_commit(await self._prove_commit(locked), locked, state)
+
+        await self._turns.take(step, "lock")
 
     async def deal_street(self, street: str) -> tuple[Card, ...]:
         """Deals the next street of stud: "third", "fourth", "fifth", "sixth" or "seventh".
@@ -201,15 +200,18 @@ class Hand:
             CallError: refused: not the next street, or one seat is left.
             CheckError: a card does not hold.
         """
-        async with self._turn:
+
+        async def step() -> tuple[Card, ...]:
             self._require_committed()
             request = pb.DealStreetRequest(hand_id=self.hand_id, street=parse_street(street))
             answer: pb.DealStreetResponse = await self._change("DealStreet", request)
             with self._checked(answer.cards):
                 state, event = self._followed(lambda: machine.deal_street(self._state, street))
                 cards = self._take(answer.cards, event.cards, answer.hand, state)
-                self.opener = self._check_opener(answer)
+                self.opener = checks.check_opener(answer.opener, state, self.cards)
             return cards
+
+        return await self._turns.take(step, "deal", street)
 
     async def draw(self, wanted: Sequence[tuple[int, Face | str]]) -> tuple[Card, ...]:
         """Draws cards in free-draw.
@@ -220,9 +222,10 @@ class Hand:
         Returns:
             The cards in this order, each checked against its commitment.
         """
-        async with self._turn:
+        pairs = [(seat, parse_face(face)) for seat, face in wanted]
+
+        async def step() -> tuple[Card, ...]:
             self._require_committed()
-            pairs = [(seat, parse_face(face)) for seat, face in wanted]
             draws = [pb.Draw(seat=seat, face=face_value(face)) for seat, face in pairs]
             request = pb.DrawCardsRequest(hand_id=self.hand_id, draws=draws)
             answer: pb.DrawCardsResponse = await self._change("DrawCards", request)
@@ -230,9 +233,12 @@ class Hand:
                 state, event = self._followed(lambda: machine.draw(self._state, pairs))
                 return self._take(answer.cards, event.cards, answer.hand, state)
 
+        return await self._turns.take(step, "draw", *pairs)
+
     async def fold(self, seat: int) -> None:
         """Folds a seat: it gets no more cards."""
-        async with self._turn:
+
+        async def step() -> None:
             self._require_committed()
             request = pb.FoldSeatRequest(hand_id=self.hand_id, seat=seat)
             answer: pb.FoldSeatResponse = await self._change("FoldSeat", request)
@@ -240,9 +246,12 @@ class Hand:
                 state, _ = self._followed(lambda: machine.fold(self._state, seat))
                 self._take((), (), answer.hand, state)
 
+        await self._turns.take(step, "fold", seat)
+
     async def show(self, positions: Sequence[int]) -> tuple[Card, ...]:
         """Turns up down cards of seats still in; returns them by ascending position."""
-        async with self._turn:
+
+        async def step() -> tuple[Card, ...]:
             self._require_committed()
             request = pb.ShowCardsRequest(hand_id=self.hand_id, positions=positions)
             answer: pb.ShowCardsResponse = await self._change("ShowCards", request)
@@ -252,18 +261,23 @@ class Hand:
                 due = [replace(dealt[position], face=Face.UP) for position in event.positions]
                 return self._take(answer.cards, due, answer.hand, state)
 
+        return await self._turns.take(step, "show", *positions)
+
     async def close(self) -> Proven:
         """Completes the hand, and checks what it reveals against everything that was seen.
 
         Returns:
             The close entry with its receipt. A public hand's whole deck is in `deck` from now on.
         """
-        async with self._turn:
+
+        async def step() -> Proven:
             self._require_committed()
             answer: pb.CloseHandResponse = await self._change("CloseHand", pb.CloseHandRequest(hand_id=self.hand_id))
             with self._checked():
                 state = self._followed(lambda: machine.complete(self._state))
                 return await self._take_close(answer, state, None)
+
+        return await self._turns.take(step, "close")
 
     async def void(self, reason: VoidReason | str = VoidReason.OPERATOR) -> Proven:
         """Gives the hand up, in any state; it is revealed and checked like any other.
@@ -271,8 +285,9 @@ class Hand:
         Args:
             reason: "operator", "timeout", "misdeal" or "failure".
         """
-        async with self._turn:
-            why = parse_void_reason(reason)
+        why = parse_void_reason(reason)
+
+        async def step() -> Proven:
             value = types_pb2.VoidReason.Value(f"VOID_REASON_{why.upper()}")
             answer: pb.VoidHandResponse = await self._change(
                 "VoidHand", pb.VoidHandRequest(hand_id=self.hand_id, reason=value)
@@ -280,14 +295,16 @@ class Hand:
             with self._checked():
                 if self._state.status is Status.OFFERED:
                     given_up = (await self._get()).hand  # it was locked and committed first
-                    self._state = replace(machine.lock(self._state), deck_commitment=given_up.deck_commitment)
-                    self._take_commit(await self._prove_commit(given_up), given_up)
+                    locked = replace(machine.lock(self._state), deck_commitment=given_up.deck_commitment)
+                    self._take_commit(await self._prove_commit(given_up), given_up, locked)
                 state = self._followed(lambda: machine.void(self._state))
                 return await self._take_close(answer, state, why)
 
+        return await self._turns.take(step, "void", why)
+
     async def _change(self, method: str, request: Any) -> Any:
         with self._checked():
-            return await self._session.calls.change(method, getattr(self._session.stub, method), request)
+            return await self._turns.send(method, getattr(self._session.stub, method), request)
 
     async def _get(self) -> pb.GetHandResponse:
         request = pb.GetHandRequest(hand_id=self.hand_id)
@@ -313,11 +330,11 @@ class Hand:
         self._evidence.entries[name] = (proven.entry, proven.receipt)
         return proven
 
-    def _take_commit(self, commit: Proven, hand: types_pb2.Hand) -> None:
+    def _take_commit(self, commit: Proven, hand: types_pb2.Hand, state: HandState) -> None:
         self._committed = checks.check_commit(
-            commit, self._state, hand.card_commitments, self.offer, self._given, self._family
+            commit, state, hand.card_commitments, self.offer, self._given, self._family
         )
-        self.commit = commit
+        self._state, self.commit = state, commit
         self._session.folder.keep(self.hand_id, "commit", commit)
 
     async def _take_close(
@@ -339,23 +356,6 @@ class Hand:
         self._state = state
         self.cards.update((card.position, card) for card in cards)
         return cards
-
-    def _check_opener(self, answer: pb.DealStreetResponse) -> Opener | None:
-        state = self._state
-        if len(state.live) < 2:
-            return None
-        up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
-        for each in state.dealt:
-            if each.face is Face.UP:
-                up[each.seat].append(self.cards[each.position].name)
-        third = state.street == state.game.streets[0].name
-        if third:
-            seat = lowest_door({seat: up[seat][0] for seat in state.live}, state.live)
-        else:
-            seat = highest_showing(up, state.live)
-        found = (answer.opener.seat, answer.opener.reason == types_pb2.OPENER_REASON_LOWEST_CARD)
-        checks.require(found == (seat, third), "dealing", f"seat {seat} opens by the cards, and not {found[0]}")
-        return Opener(seat, third)
 
     def _bound(self) -> checks.Committed:
         if self._committed is None:

@@ -1,17 +1,23 @@
 """The same client without asyncio: a thin layer that runs the asynchronous one on a loop in a thread of its own."""
 
 import asyncio
+import os
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
+import grpc
+
+from dealer.client.calls import Retry
 from dealer.client.client import Client
 from dealer.client.hand import Hand
 from dealer.client.receipts import Proven
 from dealer.client.values import Card, Opener
 from dealer.core.hand import Face, Reveal, Status, VoidReason
+from dealer.core.seed import Entropy
 from dealer.log.checkpoint import Checkpoint
 
 T = TypeVar("T")
@@ -45,12 +51,30 @@ class _Loop:
 class SyncClient:
     """`Client` for code without asyncio; see there for every argument and error."""
 
-    def __init__(self, address: str, key: str, **options: Any) -> None:
+    def __init__(
+        self,
+        address: str,
+        key: str,
+        *,
+        folder: Path | str | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        retry: Retry | None = None,
+        request_ids: Callable[[], UUID] = uuid4,
+        entropy: Entropy = os.urandom,
+    ) -> None:
         """Takes what `Client` takes."""
         self._loop = _Loop()
 
         async def make() -> Client:
-            return Client(address, key, **options)
+            return Client(
+                address,
+                key,
+                folder=folder,
+                credentials=credentials,
+                retry=retry,
+                request_ids=request_ids,
+                entropy=entropy,
+            )
 
         try:
             self._client = self._loop.run(make())

@@ -254,6 +254,72 @@ async def test_a_contribution_that_comes_after_the_deadline_is_withheld_and_the_
             assert len(await hand.deal_street("third")) == 6
 
 
+async def test_a_street_whose_answer_was_lost_is_settled_before_the_hand_is_given_up(tmp_path):
+    """Otherwise an honest dealer, which has dealt it, would be taken for a liar."""
+    async with honest_dealer(tmp_path / "data") as dealer, lying_server(dealer) as server:
+        ids = []
+
+        async def lose(request, forward):
+            ids.append(request.request_id)
+            answer = await forward(request)
+            if len(ids) <= 4:
+                raise Unavailable
+            return answer
+
+        async with Client(server.address, server.signer.verifier_key, retry=QUICK) as client:
+            hand = await client.open_hand("t", [1, 2])
+            server.lies["DealStreet"] = lose
+            with pytest.raises(CallError):
+                await hand.deal_street("third")
+            assert hand.cards == {}
+            close = await hand.void()
+            assert len(set(ids)) == 1
+            assert len(hand.cards) == 6
+            assert [event["deal"] for event in close.content["events"]] == ["third"]
+
+
+async def test_a_call_that_never_arrived_and_cannot_be_made_any_more_is_let_go(tmp_path):
+    async with honest_dealer(tmp_path / "data") as dealer, lying_server(dealer) as server:
+
+        async def away(request, forward):
+            raise Unavailable
+
+        async with Client(server.address, server.signer.verifier_key, retry=QUICK) as client:
+            hand = await client.open_hand("t", [1, 2])
+            await hand.deal_street("third")
+            server.lies["DealStreet"] = away
+            with pytest.raises(CallError):
+                await hand.deal_street("fifth")
+            server.lies.clear()
+            assert len(await hand.deal_street("fourth")) == 2
+
+
+@pytest.mark.parametrize("method", ["LockDeck", "CloseHand"])
+async def test_a_call_whose_answer_could_not_be_checked_is_made_again_as_the_same_request(tmp_path, method):
+    """The answer came; the dealer went away before it could prove that its log had only grown."""
+    async with honest_dealer(tmp_path / "data") as dealer, lying_server(dealer) as server:
+        failures = []
+
+        async def away(request, forward):
+            failures.append(request)
+            if method in server.calls and len(failures) <= QUICK.attempts:
+                raise Unavailable
+            return await forward(request)
+
+        async with Client(server.address, server.signer.verifier_key, retry=QUICK) as client:
+            hand = await client.open_hand("t", [1, 2], invited={"silent": bytes(32)})
+            if method == "CloseHand":
+                await hand.lock()
+                for street in STREETS:
+                    await hand.deal_street(street)
+            server.lies["GetConsistencyProof"] = away
+            with pytest.raises(CallError):
+                await (hand.lock() if method == "LockDeck" else hand.close())
+            await (hand.lock() if method == "LockDeck" else hand.close())
+            assert server.calls.count(method) == 2
+            assert hand.status == ("committed" if method == "LockDeck" else "closed")
+
+
 async def test_a_refused_request_is_not_remembered(tmp_path):
     async with honest_dealer(tmp_path / "data") as dealer, lying_server(dealer) as server:
         ids = []

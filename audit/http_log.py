@@ -8,11 +8,7 @@ from typing import Any
 from urllib.parse import SplitResult
 
 from audit.errors import InputError
-from audit.log import ATTEMPTS, TIMEOUT_SECONDS, StaticLog
-from audit.tiles import WIDTH
-
-MAX_RESOURCE_BYTES = WIDTH * (2 + 65_535)
-"""Bytes of the longest bundle that can be."""
+from audit.log import ATTEMPTS, MOST_BYTES, TIMEOUT_SECONDS, StaticLog
 
 
 class HttpLog(StaticLog):
@@ -64,7 +60,10 @@ class HttpLog(StaticLog):
             self._connection = kind(self._address.hostname or "", self._address.port, timeout=TIMEOUT_SECONDS)
         self._connection.request("GET", target, headers={"User-Agent": "cutcard-audit"})
         response = self._connection.getresponse()
-        data = response.read(MAX_RESOURCE_BYTES + 1)
-        if len(data) > MAX_RESOURCE_BYTES:
-            raise InputError(f"{self.address}{target}: more than {MAX_RESOURCE_BYTES} bytes, which no tile has")
+        data = response.read(MOST_BYTES)
+        if response.length and len(data) < MOST_BYTES:
+            # http.client says nothing of it; a broken transfer must not be taken for a log that does not decode.
+            raise http.client.IncompleteRead(data, response.length)
+        if len(data) == MOST_BYTES:
+            self.close()  # what is left unread would be taken for the next answer
         return response.status, data

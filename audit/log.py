@@ -16,6 +16,8 @@ from audit.tiles import WIDTH, decode_bundle, decode_tile, path
 ATTEMPTS = 4
 """How often a server is asked before it counts as one that does not answer."""
 TIMEOUT_SECONDS = 30.0
+MOST_BYTES = WIDTH * (2 + 65_535) + 1
+"""One byte more than the longest bundle: no more of a file is read, and one that long does not decode."""
 
 
 class Log(ABC):
@@ -99,7 +101,8 @@ class FolderLog(StaticLog):
 
     def _read(self, where: str) -> bytes | None:
         try:
-            return (self._folder / where).read_bytes()
+            with (self._folder / where).open("rb") as file:
+                return file.read(MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

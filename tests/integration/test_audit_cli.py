@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import pytest
@@ -283,6 +284,27 @@ def web(folder: Path) -> Iterator[str]:
 def test_a_log_over_http(web: str, keys: Path) -> None:
     assert verify(web, keys).exit_code == 0
     assert verify(f"{web}elsewhere", keys).exit_code == 4
+
+
+class _Breaking(_Quiet):
+    """Breaks off in the middle of every file's first two transfers."""
+
+    seen: ClassVar[Counter[str]] = Counter()
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        data = source.read()
+        self.seen[self.path] += 1
+        outputfile.write(data[: len(data) // 2] if self.seen[self.path] <= 2 else data)
+
+
+def test_a_broken_transfer_is_tried_again(folder: Path, keys: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Breaking, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        assert verify(f"http://127.0.0.1:{server.server_port}", keys).exit_code == 0
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 class _LogService(log_pb2_grpc.LogServiceServicer):

@@ -126,11 +126,10 @@ class Course:
 
     def go_on_showing(self) -> None:
         """Asks the next seat to show, clockwise; after the last, awards the pots."""
-        done = {*self.shown, *self.mucked}
         first = next(iter(self.shown))
         at = self.live.index(first)
         for seat in self.live[at:] + self.live[:at]:
-            if seat not in done:
+            if seat not in self.shown and seat not in self.mucked:
                 # Where a seat was all-in, every hand is shown.
                 self.waits_for = Show(seat, may_muck=all(self.stacks[live] for live in self.live))
                 return

@@ -6,7 +6,7 @@ A value compares with other values of its half: greater is better, equal hands s
 from collections.abc import Sequence
 from itertools import combinations
 
-from phevaluator import evaluate_cards
+from phevaluator import evaluate_5cards, evaluate_cards
 
 from dealer.core.cards import DECK_KINDS, RANKS, SUITS
 
@@ -35,7 +35,7 @@ def high_five(cards: Sequence[str], value: int) -> tuple[str, ...]:
         value: their `high_value`.
     """
     ordered = sorted([_ID[card] for card in cards], reverse=True)
-    return tuple([_CARD[card] for card in next(c for c in combinations(ordered, 5) if evaluate_cards(*c) == -value)])
+    return tuple([_CARD[card] for card in next(c for c in combinations(ordered, 5) if evaluate_5cards(*c) == -value)])
 
 
 def high_order(five: Sequence[str]) -> list[int]:

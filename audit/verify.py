@@ -28,6 +28,7 @@ RESERVED_ORIGIN = "cutcard"
 BATCH = 64
 MISSING_IN_A_ROW = 1000
 """After so many bundles that are not there the rest of a log counts as not there: a checkpoint may claim any size."""
+
 Progress = Callable[[int, int], None]
 """Called with the number of entries done and the size of the log."""
 TakeDecks = Callable[[Sequence[Dealt]], None]

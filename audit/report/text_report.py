@@ -6,11 +6,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from audit.rates import TableRates
+from audit.rates import SeatVoids
 from audit.verify import CheckCount, Report
 
 PLAIN_WIDTH = 160
 TABLES_SHOWN = 30
+LINES_SHOWN = 20
 
 _VERDICTS = {
     "valid": ("VALID", "green", "Every entry is accounted for and every check holds."),
@@ -137,33 +138,44 @@ def _print_tables(report: Report, out: Console) -> None:
     out.print(grid)
     if len(report.tables) > len(busiest):
         out.print(f"  and {len(report.tables) - len(busiest)} more tables with lower void rates (all in --format json)")
-    for name in sorted(report.tables):
-        _print_silence(name, report.tables[name], out)
-        _print_voids(name, report.tables[name], out)
+    _print_silence(report, out)
+    _print_voids(report, out)
 
 
-def _print_silence(name: str, rates: TableRates, out: Console) -> None:
-    for contributor, (invited, withheld) in rates.contributors.items():
-        if withheld:
-            share = f"{withheld} of {invited} values withheld ({100 * withheld / invited:.1f} %)"
-            out.print(Text(f"  {name}: contributor {contributor}: {share}"))
+def _print_silence(report: Report, out: Console) -> None:
+    silent = [
+        (withheld, invited, name, contributor)
+        for name, rates in report.tables.items()
+        for contributor, (invited, withheld) in rates.contributors.items()
+        if withheld
+    ]
+    silent.sort(key=lambda row: (-row[0], row[2], row[3]))
+    for withheld, invited, name, contributor in silent[:LINES_SHOWN]:
+        share = f"{withheld} of {invited} values withheld ({100 * withheld / invited:.1f} %)"
+        out.print(Text(f"  {name}: contributor {contributor}: {share}"))
+    _print_more(len(silent), "contributors who withheld values", out)
 
 
-def _print_voids(name: str, rates: TableRates, out: Console) -> None:
-    if not rates.voids:
-        return
-    first = rates.voids[0]
+def _print_voids(report: Report, out: Console) -> None:
+    tested = [(rates.voids[0], name) for name, rates in report.tables.items() if rates.voids]
+    tested.sort(key=lambda row: (row[0].p_adjusted, row[0].p, row[1]))
+    for row, name in tested[:LINES_SHOWN]:
+        out.print(_void_line(row, name))
+    _print_more(len(tested), "tables whose voids were tested", out)
+
+
+def _print_more(count: int, what: str, out: Console) -> None:
+    if count > LINES_SHOWN:
+        out.print(f"  and {count - LINES_SHOWN} more {what} (all in --format json)")
+
+
+def _void_line(first: SeatVoids, name: str) -> Text:
     best = f"best in {first.best} of {first.hands} void hands, {first.expected:.1f} expected"
     odds = f"p = {first.p:.2g} by {first.statistic}, {first.p_adjusted:.2g} adjusted for all seats"
     if first.notable:
-        out.print(
-            Text.assemble(
-                f"  {name}: ",
-                ("voids seem to depend on the deck", "bold yellow"),
-                f": seat {first.seat} would have been {best} ({odds}). An observation, not a finding.",
-            )
+        return Text.assemble(
+            f"  {name}: ",
+            ("voids seem to depend on the deck", "bold yellow"),
+            f": seat {first.seat} would have been {best} ({odds}). An observation, not a finding.",
         )
-    else:
-        out.print(
-            Text(f"  {name}: voids show no link with the deck; furthest off is seat {first.seat}, {best} ({odds})")
-        )
+    return Text(f"  {name}: voids show no link with the deck; furthest off is seat {first.seat}, {best} ({odds})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
+from audit.stats.batch import Batch
 from audit.stats.corpus import Corpus, Plan
 from audit.stats.duplicates import key_kinds
+from audit.stats.families import Family
 from audit.stats.tally import Tally
 
 FORMAT = "cutcard-part/v1"
@@ -128,12 +130,10 @@ def _read_corpus(archive: zipfile.ZipFile, head: Mapping[str, Any]) -> Corpus:
             if name.startswith(prefix)
         }
         tally.head, tally.tail = members.pop("head"), members.pop("tail")
-        known = {family.name for family in families}
         for name, array in members.items():
             _, family, key = name.split("/", 2)
-            if family not in known:
-                raise ValueError(f"counts of {family!r}, which this version does not know")
             tally.counts.setdefault(family, {})[key] = array
+        _check_counts(tally, families)
     rows = sum(len(kind.rows) for kind in key_kinds(plan.n))
     for block in range(1, int(head["key_blocks"]) + 1):
         keys = _read_array(archive, f"keys/{block}.npy")
@@ -143,6 +143,25 @@ def _read_corpus(archive: zipfile.ZipFile, head: Mapping[str, Any]) -> Corpus:
     corpus.sources, corpus.notes = list(head["sources"]), list(head["notes"])
     corpus.digests = list(head["digests"])
     return corpus
+
+
+def _check_counts(tally: Tally, families: Sequence[Family]) -> None:
+    """Holds a tally against what this version counts.
+
+    Raises:
+        ValueError: a family is missing, is not known, or counts otherwise.
+    """
+    if tally.decks == 0:
+        return
+    if tally.head.shape[1:] != (tally.n,) or tally.tail.shape[1:] != (tally.n,):
+        raise ValueError("decks of another size")
+    one_deck = np.arange(tally.n, dtype=np.uint8)[None]
+    batch = Batch(one_deck, seats=np.array([[1, 2]], np.uint8))
+    expected = {family.name: {key: array.shape for key, array in family.count(batch).items()} for family in families}
+    found = {name: {key: array.shape for key, array in counts.items()} for name, counts in tally.counts.items()}
+    if found != expected:
+        names = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+        raise ValueError(f"another version counts {', '.join(names)} otherwise; count again")
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:

@@ -11,6 +11,8 @@ from audit.errors import InputError
 from audit.stats.battery import judge
 from audit.stats.corpus import Corpus
 from audit.stats.counting import count_source
+from audit.stats.families import FAMILIES
+from audit.stats.families.card_positions import CARD_POSITIONS
 from audit.stats.parts import merge_parts, read_part, write_part
 from audit.stats.types import BatteryResult
 from tests.unit.stats.decks import Given, fair
@@ -110,3 +112,12 @@ def test_a_damaged_part_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes_of)
     with pytest.raises(InputError, match="part"):
         read_part(path)
+
+
+def test_a_part_that_another_version_counted_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_part(_counted(0, 200), tmp_path / "part")
+    wider = replace(CARD_POSITIONS, count=lambda batch: {"cards": np.zeros((53, 53), np.int64)})
+    others = tuple(family for family in FAMILIES if family is not CARD_POSITIONS)
+    monkeypatch.setattr("audit.stats.corpus.FAMILIES", (wider, *others))
+    with pytest.raises(InputError, match="another version counts card x position otherwise"):
+        read_part(tmp_path / "part")

@@ -8,6 +8,7 @@ PROTOS := $(wildcard proto/dealer/v1/*.proto)
 setup: .venv/.ready
 
 .venv/.ready: requirements/dev.txt pyproject.toml
+	@echo "setting up .venv with everything locked: a minute or two"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

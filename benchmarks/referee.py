@@ -36,17 +36,15 @@ _ALL_BUT_BETTING = (
 def check_down(deck: Sequence[str]) -> TableState:
     """Plays one hand to the showdown: the bring-in, then everybody checks or calls; the deck from its top."""
     state, _ = hand.start(LINEUP)
-    down: dict[int, list[str]] = {seat: [] for seat in SEATS}
-    at = 0
+    down = {seat: (deck[place], deck[place + 8]) for place, seat in enumerate(SEATS)}
+    at = 16
     while (waits_for := state.waits_for) is not None:
         if isinstance(waits_for, Turn):
-            (option,) = [option for option in waits_for.options if option.action in PASSIVE]
-            state, _ = hand.act(state, waits_for.seat, option)
+            for option in waits_for.options:
+                if option.action in PASSIVE:
+                    state, _ = hand.act(state, waits_for.seat, option)
+                    break
         elif isinstance(waits_for, Deal):
-            if waits_for.street == "third":
-                for seat in SEATS * 2:
-                    down[seat].append(deck[at])
-                    at += 1
             if waits_for.street == "seventh":  # 48 cards are dealt, and four are left for eight seats
                 state, _ = hand.dealt(state, "seventh", {}, deck[at])
             else:

@@ -36,8 +36,9 @@ def lay_pots(paid: Mapping[int, int], live: Sequence[int]) -> tuple[Pot, ...]:
     layers: list[Pot] = []
     floor = 0
     for depth in sorted(set(paid.values()) - {0}):
-        amount = (depth - floor) * sum(each >= depth for each in paid.values())
-        layers.append(Pot(amount, tuple(seat for seat in live if paid[seat] >= depth)))
+        contributors = [seat for seat, chips in paid.items() if chips >= depth]
+        eligible = tuple([seat for seat in live if paid[seat] >= depth])
+        layers.append(Pot((depth - floor) * len(contributors), eligible))
         floor = depth
     return _joined(layers, live)
 

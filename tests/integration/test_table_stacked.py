@@ -127,7 +127,7 @@ async def test_the_service_says_what_the_pure_referee_says(room: StackedRoom) ->
     pure = Table(SIDE, {1: 900, 4: 700, 6: 450}, hi_lo=True)
     await room.stack(SIDE)
     started = await room.start({1: 900, 4: 700, 6: 450}, game=t.GAME_SEVEN_CARD_STUD_HI_LO)
-    moves = "1 complete, 4 raise, 6 call, 1 call; 4 check, 6 bet, 1 raise, 4 call, 6 call; 6 bet 25, 1 raise, 4 call"
+    moves = "1 complete, 4 raise, 6 call, 1 call; 4 check, 6 bet, 1 raise, 4 call, 6 call; 6 bet 25, 1 bet 200, 4 call"
     for move in moves.replace(";", ",").split(","):
         assert prompt(started.hand) == pure.prompt
         assert [seat.stack for seat in started.hand.seats] == list(pure.state.stacks.values())

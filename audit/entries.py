@@ -6,6 +6,7 @@ for the other checks; an entry that fails here takes no part in them (section 10
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,6 +23,7 @@ TEST = "cutcard-test/v1/"
 STUD_GAMES = frozenset({"seven-card-stud", "seven-card-stud-hi-lo"})
 GAMES = STUD_GAMES | {"free-draw"}
 REASONS = frozenset({"operator", "timeout", "misdeal", "failure"})
+_DECK_TEXT = re.compile(rf"[{protocol.RANKS}][{protocol.SUITS}](?: [{protocol.RANKS}][{protocol.SUITS}])*")
 
 
 class Escrow(NamedTuple):
@@ -226,8 +228,8 @@ def _ciphertext(value: Any) -> bytes:
 
 
 def _deck_text(value: Any) -> str:
-    if type(value) is not str:
-        forms.fail("deck", "not text")
+    if type(value) is not str or not _DECK_TEXT.fullmatch(value):
+        forms.fail("deck", "not cards joined by single spaces")
     return str(value)
 
 

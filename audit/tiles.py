@@ -30,19 +30,20 @@ def decode_bundle(data: bytes, width: int, *, prefix: bool) -> list[bytes]:
         prefix: it is a full bundle that stands in for a partial one, of which the first `width` entries are taken.
 
     Raises:
-        FormatError: it does not hold exactly these entries.
+        FormatError: it does not hold exactly these entries (256, where a full one stands in for a partial one).
     """
     entries = []
     at = 0
-    for number in range(width):
+    expected = WIDTH if prefix else width
+    for number in range(expected):
         end = at + 2 + int.from_bytes(data[at : at + 2], "big")
         if at + 2 > len(data) or end > len(data):
-            raise FormatError(f"the bundle ends within its entry {number} of {width}")
+            raise FormatError(f"the bundle ends within its entry {number} of {expected}")
         entries.append(data[at + 2 : end])
         at = end
-    if at != len(data) and not prefix:
-        raise FormatError(f"the bundle goes on for {len(data) - at} bytes after its {width} entries")
-    return entries
+    if at != len(data):
+        raise FormatError(f"the bundle goes on for {len(data) - at} bytes after its {expected} entries")
+    return entries[:width]
 
 
 def decode_tile(data: bytes, width: int, *, prefix: bool) -> bytes:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from audit import protocol
 from audit.escrow import EscrowKeys
 from tests.attacks.judging import assert_fails, audit, audit_folder, failed
-from tests.attacks.maker import Book, Draft, EscrowPair, Signer, contributors, drawn, honest, many
+from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, contributors, drawn, honest, many
 
 UNKNOWN = b'{"schema":"cutcard/v2/commit"}'
 
@@ -24,8 +25,6 @@ def test_a_test_record_is_judged_when_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_chosen_deck_stands_in_for_the_shuffle(tmp_path: Path) -> None:
-    from audit import protocol
-
     draft = Draft("chosen", test=True, cards=list(protocol.DECKS["standard52"])).deal()
     sealed = Draft("chosen too", number=2, test=True, cards=draft.cards, reveal="sealed").deal()
     book = Book(Signer("test.invalid/x")).play(draft).play(sealed)
@@ -33,12 +32,24 @@ def test_a_chosen_deck_stands_in_for_the_shuffle(tmp_path: Path) -> None:
     assert (report.verdict, report.exit_code, report.findings) == ("test-record", 0, ())
 
 
-@pytest.mark.parametrize("deck", ["", "2c 3c", "As " * 51 + "As", "2c  3c", "joker"])
-def test_a_test_records_deck_must_be_one(deck: str, tmp_path: Path) -> None:
-    book = honest(test=True)
-    book.entries[1]["deck"] = deck  # type: ignore[call-overload]
-    report = audit(book, tmp_path, allow_test=True)
-    assert_fails(report, "deck")
+ORDERED = " ".join(protocol.DECKS["standard52"])
+
+
+@pytest.mark.parametrize("deck", ["2c", "2c 3c", "As " * 51 + "As", f"{ORDERED} 2c"])
+def test_a_test_records_deck_must_be_a_permutation(deck: str, tmp_path: Path) -> None:
+    book = Book(Signer("test.invalid/x")).play(Draft("x", test=True).deal(), lambda entry: _chosen(entry, deck))
+    assert_fails(audit(book, tmp_path, allow_test=True), "deck")
+
+
+@pytest.mark.parametrize("deck", ["", "joker", "2C 3c", "1c", ORDERED.replace(" ", "  ", 1), f"{ORDERED} ", [], None])
+def test_a_test_records_deck_must_be_cards_joined_by_single_spaces(deck: object, tmp_path: Path) -> None:
+    book = Book(Signer("test.invalid/x")).play(Draft("x", test=True).deal(), lambda entry: _chosen(entry, deck))
+    assert_fails(audit(book, tmp_path, allow_test=True), "schema")
+
+
+def _chosen(entry: Entry, deck: object) -> None:
+    if "deck_commitment" not in entry:
+        entry["deck"] = deck
 
 
 def test_a_test_record_that_fails_says_test_record_first(tmp_path: Path) -> None:

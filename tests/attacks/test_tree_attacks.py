@@ -158,6 +158,21 @@ def test_a_full_tile_stands_in_for_a_partial_one(tmp_path: Path) -> None:
     assert audit_folder(tmp_path, key=SIGNER.verifier).verdict == "valid"
 
 
+@pytest.mark.parametrize("tile", ["entries/000", "0/000"])
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:-1], lambda data: data + b"\0", lambda data: data[: len(data) // 2]]
+)
+def test_what_stands_in_for_a_partial_tile_must_be_whole(
+    tile: str, change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    longer = many(128)
+    longer.write(tmp_path)
+    (tmp_path / "checkpoint").write_bytes(SIGNER.checkpoint(longer.raws()[:20]))
+    file = tmp_path / "tile" / tile
+    file.write_bytes(change(file.read_bytes()))
+    assert_fails(audit_folder(tmp_path, key=SIGNER.verifier), "checkpoint")
+
+
 def test_a_missing_checkpoint_is_unreadable(tmp_path: Path) -> None:
     honest().write(tmp_path)
     (tmp_path / "checkpoint").unlink()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import LAGS, Batch, Bytes
-from audit.stats.families.card_positions import position_counts, position_outcomes
+from audit.stats.families.card_positions import position_counts, position_outcome
 from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome, slot_outcome
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.families.permutations import STATISTICS, column_sums
@@ -63,7 +63,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             tested = histogram_outcomes(f"{what} {lag} deals apart", histogram, null(n))
             outcomes += _between(tested, int(histogram.sum()))
     pairs = int(counts["places"].sum()) // n
-    following: list[Outcome] = [position_outcomes(counts["places"], pairs, "place")]
+    following: list[Outcome] = [position_outcome(counts["places"], pairs, "place")]
     for direction in DIRECTIONS:
         following += digit_outcomes(counts[direction], pairs, direction)
         following.append(slot_outcome(counts[direction], pairs, direction))

@@ -58,7 +58,7 @@ def position_pearson(matrix: NDArray[np.int64], decks: int) -> tuple[float, floa
     return statistic, (classes - 1) * (n - 1), factor**3 * class_third_moment(n, size)
 
 
-def position_outcomes(matrix: NDArray[np.int64], decks: int, what: str) -> Outcome:
+def position_outcome(matrix: NDArray[np.int64], decks: int, what: str) -> Outcome:
     """Classes x positions, whole."""
     statistic, df, third = position_pearson(matrix, decks)
     p = two_sided(*pearson_tails(statistic, df, third, decks))
@@ -67,7 +67,7 @@ def position_outcomes(matrix: NDArray[np.int64], decks: int, what: str) -> Outco
 
 def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     matrix = counts["cards"]
-    outcomes = [position_outcomes(matrix, decks, "card")]
+    outcomes = [position_outcome(matrix, decks, "card")]
     p, worst = worst_cell(matrix, decks, 1 / n)
     card, position = divmod(worst, n)
     outcomes.append(
@@ -87,9 +87,9 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     suits = merge_classes(matrix, card_index & 3, 4)
     colours = merge_classes(matrix, np.isin(card_index & 3, (1, 2)).astype(np.intp), 2)
     outcomes += [
-        position_outcomes(ranks, decks, "rank"),
-        position_outcomes(suits, decks, "suit"),
-        position_outcomes(colours, decks, "colour"),
+        position_outcome(ranks, decks, "rank"),
+        position_outcome(suits, decks, "suit"),
+        position_outcome(colours, decks, "colour"),
     ]
     p, worst = worst_cell(ranks, decks, 4 / n)
     rank, position = divmod(worst, n)

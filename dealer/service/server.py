@@ -233,6 +233,8 @@ class Dealer:
                     deadline.cancel()
             elif self._settings.contribution_seconds and hand not in self._deadlines:
                 self._lock_in(self._settings.contribution_seconds, hand)
+            if live.referee and live.state.status is Status.VOID:
+                self._table_hands.give_up(hand)
 
     def _lock_in(self, seconds: float, hand: bytes) -> None:
         self._deadlines[hand] = self._loop.call_later(seconds, lambda: self._spawn(self._lock(hand)))

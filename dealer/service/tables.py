@@ -29,11 +29,16 @@ _AGAIN_SECONDS = 1.0
 
 @dataclass(slots=True, eq=False)
 class Watcher:
-    """Somebody who watches a hand: the newest state of it, and whether that is news."""
+    """Somebody who watches a hand: the newest state of it, whether that is news, and why there will be no more."""
 
     newest: Play | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    closed: bool = False
+    ended: Refused | None = None
+
+    def end(self, why: Refused) -> None:
+        """Sends the watcher away once it has seen everything."""
+        self.ended = why
+        self.news.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class Tables:
         known = self._plays.get(hand)
         play = known[1] if known is not None and known[0] == version else table_play.read_play(record)
         if play.state.waits_for is not None and not unit.hand(hand).state.in_play:
-            raise Refused(Reason.HAND_CLOSED, "the hand was given up")
+            raise _given_up()
         return play
 
     def save(self, unit: Unit, play: Play) -> None:
@@ -126,11 +131,11 @@ class Tables:
         """Waits for more to happen than a watcher knows.
 
         Raises:
-            Refused: the dealer shuts down.
+            Refused: the hand was given up, or the dealer shuts down.
         """
         while watcher.newest is None or len(watcher.newest.events) <= len(known.events):
-            if watcher.closed:
-                raise Refused(Reason.DRAINING, "the dealer is shutting down: go on at another, or here later")
+            if watcher.ended is not None:
+                raise watcher.ended
             watcher.news.clear()
             await watcher.news.wait()
         return watcher.newest
@@ -140,10 +145,17 @@ class Tables:
         for clock in self._clocks.values():
             clock.timer.cancel()
         self._clocks.clear()
+        draining = Refused(Reason.DRAINING, "the dealer is shutting down: go on at another, or here later")
         for watchers in self._watchers.values():
             for watcher in watchers:
-                watcher.closed = True
-                watcher.news.set()
+                watcher.end(draining)
+
+    def give_up(self, hand: bytes) -> None:
+        """Stops the clock of a hand that is void, and sends its watchers away."""
+        if (clock := self._clocks.pop(hand, None)) is not None:
+            clock.timer.cancel()
+        for watcher in self._watchers.get(hand, ()):
+            watcher.end(_given_up())
 
     def hasten(self, seconds: float) -> None:
         """Takes so much from what every seat to act has left. Only the test double does that."""
@@ -204,6 +216,10 @@ class Tables:
             if not given_up and not self._engine.health.draining:
                 _log.error("a time-out was not carried out", error=str(error))
                 self._set_clock(hand, prompt, _AGAIN_SECONDS)
+
+
+def _given_up() -> Refused:
+    return Refused(Reason.HAND_CLOSED, "the hand was given up")
 
 
 def token_digest(token: bytes) -> bytes:

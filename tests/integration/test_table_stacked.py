@@ -1,5 +1,6 @@
 """Hands on stacked decks through the service: who acts, what is allowed, pots and winners, as the rules have it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -150,4 +151,16 @@ async def test_a_hand_that_the_double_gives_up_is_over(room: StackedRoom) -> Non
     call: Any = started.stub.Act(started.act_request(pb.ACTION_BRING_IN, 50))
     with pytest.raises(grpc.RpcError) as error:
         await call
+    assert refusal(error.value) == (grpc.StatusCode.FAILED_PRECONDITION, "HAND_CLOSED")
+
+
+async def test_watchers_of_a_hand_that_is_given_up_are_sent_away(room: StackedRoom) -> None:
+    started = await room.start()
+    watched: Any = started.stub.WatchHand(pb.WatchHandRequest(hand_id=started.hand.hand_id))
+    await watched.read()
+    await double_pb2_grpc.TestDoubleServiceStub(room.channel).Reset(double_pb2.ResetRequest())  # type: ignore[misc]
+    with pytest.raises(grpc.RpcError) as error:
+        async with asyncio.timeout(10):
+            async for _ in watched:
+                pass
     assert refusal(error.value) == (grpc.StatusCode.FAILED_PRECONDITION, "HAND_CLOSED")

@@ -159,8 +159,11 @@ async def test_watchers_of_a_hand_that_is_given_up_are_sent_away(room: StackedRo
     watched: Any = started.stub.WatchHand(pb.WatchHandRequest(hand_id=started.hand.hand_id))
     await watched.read()
     await double_pb2_grpc.TestDoubleServiceStub(room.channel).Reset(double_pb2.ResetRequest())  # type: ignore[misc]
+
+    async def to_the_end() -> None:
+        while await watched.read() is not grpc.aio.EOF:
+            pass
+
     with pytest.raises(grpc.RpcError) as error:
-        async with asyncio.timeout(10):
-            async for _ in watched:
-                pass
+        await asyncio.wait_for(to_the_end(), 10)
     assert refusal(error.value) == (grpc.StatusCode.FAILED_PRECONDITION, "HAND_CLOSED")

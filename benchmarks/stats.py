@@ -26,7 +26,7 @@ _GIB_IN_MIB = 1024.0
 
 
 def rows() -> list[Row]:
-    """One core against 50,000 decks a second, two cores against one, drawing the decks, and a million's memory."""
+    """One core against 50,000 decks a second, two against twice that, drawing the decks, and a million's memory."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "decks.npy"
         _write_decks(path, DECKS)
@@ -41,7 +41,8 @@ def rows() -> list[Row]:
         memory = _peak_memory(million)
     return [
         Row.of("whole battery, one core, against 50,000", one, _CORE_GOAL, "decks/s", 1.0),
-        Row.of("whole battery, two cores, against one", two, one, "decks/s", 1.8),
+        Row.of("whole battery, two cores, against 100,000", two, 2 * _CORE_GOAL, "decks/s", 1.0),
+        Row.of("whole battery, two cores, against one", two, one, "decks/s"),
         Row.of("whole battery, one core, against drawing the decks (Generator.permuted)", one, drawn, "decks/s"),
         Row.of("peak memory of a million decks, all processes", memory, _GIB_IN_MIB, "MiB", 1.0),
     ]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 
 from audit.errors import InputError
-from audit.log import ATTEMPTS, TIMEOUT_SECONDS, Log
+from audit.log import MOST_BYTES, Log
+from audit.patience import SILENCE_SECONDS, Patience
 from audit.tiles import WIDTH
 from dealer.v1 import log_pb2, log_pb2_grpc
+
+_PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+_NOT_THERE = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OUT_OF_RANGE)
 
 
 class GrpcLog(Log):
@@ -45,48 +49,67 @@ class GrpcLog(Log):
                 self._channel = grpc.insecure_channel(self._target)
         return log_pb2_grpc.LogServiceStub(self._channel)
 
-    def _wait(self, error: grpc.RpcError, attempt: int) -> None:
-        """Waits before another attempt; gives up on a server that refuses, or that still does not answer."""
-        code = error.code()
-        retry = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
-        if not retry or attempt + 1 == ATTEMPTS:
-            detail = error.details()
-            raise InputError(f"{self.address} does not answer: {code.name.lower()}: {detail}") from None
-        time.sleep(0.2 * 2**attempt)
+    def _ask(self, call: Callable[[float], bool]) -> bool:
+        """Makes a call until it is through; `call` is told how many seconds it has. False where there is no such thing.
+
+        Raises:
+            InputError: the server refuses, or still does not answer.
+        """
+        reason = "it is slow"
+        for seconds in Patience():
+            try:
+                return call(min(seconds, SILENCE_SECONDS))
+            except grpc.RpcError as error:
+                code = error.code()
+                if code in _NOT_THERE:
+                    return False
+                reason = f"{code.name.lower()}: {error.details()}"
+                if code not in _PASSING:
+                    break
+        raise InputError(f"{self.address} does not answer: {reason}")
 
     def checkpoint(self) -> bytes | None:
         """See `Log.checkpoint`."""
-        for attempt in range(ATTEMPTS):
-            try:
-                answer = self._stub().GetCheckpoint(log_pb2.GetCheckpointRequest(), timeout=TIMEOUT_SECONDS)
-            except grpc.RpcError as error:
-                self._wait(error, attempt)
-            else:
-                text: str = answer.checkpoint
-                return text.encode("utf-8") or None
-        return None
+        text = ""
+
+        def call(seconds: float) -> bool:
+            nonlocal text
+            text = self._stub().GetCheckpoint(log_pb2.GetCheckpointRequest(), timeout=seconds).checkpoint
+            return bool(text)
+
+        return text.encode("utf-8") if self._ask(call) else None
 
     def entries(self, number: int, width: int) -> list[bytes] | None:
         """See `Log.entries`; a stream that breaks is taken up again where it broke."""
         first = number * WIDTH
         entries: list[bytes] = []
-        for attempt in range(ATTEMPTS):
-            if len(entries) >= width:
-                break
+
+        def call(seconds: float) -> bool:
             request = log_pb2.ListEntriesRequest(limit=width - len(entries), **{"from": first + len(entries)})
+            stream = self._stub().ListEntries(request, timeout=seconds)
             try:
-                for part in self._stub().ListEntries(request, timeout=TIMEOUT_SECONDS):
-                    start = getattr(part, "from")
-                    if start != first + len(entries):
-                        raise InputError(f"{self.address} sent entry {start}, asked for {first + len(entries)}")
-                    entries += part.entries
-            except grpc.RpcError as error:
-                if error.code() in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OUT_OF_RANGE):
-                    return None
-                self._wait(error, attempt)
-            else:
-                break
-        return entries[:width] if len(entries) >= width else None
+                self._take(stream, first, width, entries)
+            finally:
+                stream.cancel()
+            return len(entries) == width
+
+        return entries if self._ask(call) else None
+
+    def _take(self, stream: Iterator[Any], first: int, width: int, entries: list[bytes]) -> None:
+        """Takes what is still missing of a bundle off a stream, and no more: nothing makes a server's stream end."""
+        size = sum(map(len, entries))
+        for count, part in enumerate(stream, 1):
+            start = getattr(part, "from")
+            if start != first + len(entries):
+                raise InputError(f"{self.address} sent entry {start}, asked for {first + len(entries)}")
+            entries += part.entries[: width - len(entries)]
+            size += sum(map(len, part.entries))
+            if size > MOST_BYTES:
+                raise InputError(f"{self.address} sent more for {width} entries from {first} on than entries can have")
+            if len(entries) == width:
+                return
+            if count == width:
+                raise InputError(f"{self.address} sent {count} parts and not yet {width} entries from {first} on")
 
     def tile(self, level: int, number: int, width: int) -> bytes | None:
         """There are no tiles over gRPC."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import socket
+import threading
 import time
 from typing import Any
 from urllib.parse import SplitResult
 
 from audit.errors import InputError
-from audit.log import ATTEMPTS, MOST_BYTES, TIMEOUT_SECONDS, StaticLog
+from audit.log import MOST_BYTES, StaticLog
+from audit.patience import SILENCE_SECONDS, Patience
+
+_NOT_THERE = (http.client.NOT_FOUND, http.client.FORBIDDEN, http.client.GONE)
+"""Buckets answer 403 for what is not there."""
 
 
 class HttpLog(StaticLog):
@@ -34,36 +41,51 @@ class HttpLog(StaticLog):
 
     def _read(self, where: str) -> bytes | None:
         target = f"{self._address.path.rstrip('/')}/{where}"
-        reason = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(0.2 * 2**attempt)
+        reason = "it is slow"
+        for seconds in Patience():
             try:
-                status, data = self._get(target)
+                status, data, moved = self._get(target, seconds)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 reason = str(error) or type(error).__name__
                 continue
             if status == http.client.OK:
                 return data
-            if status in (http.client.NOT_FOUND, http.client.FORBIDDEN, http.client.GONE):
-                return None  # buckets answer 403 for what is not there
-            reason = f"status {status}"
+            if status in _NOT_THERE:
+                return None
+            reason = f"status {status}" + (f", moved to {moved!a}: give the log's new address" if moved else "")
             if status < http.client.INTERNAL_SERVER_ERROR and status != http.client.TOO_MANY_REQUESTS:
                 break
         raise InputError(f"{self.address.rstrip('/')}/{where} cannot be read: {reason}")
 
-    def _get(self, target: str) -> tuple[int, bytes]:
+    def _get(self, target: str, seconds: float) -> tuple[int, bytes, str | None]:
+        """Status, body and, where the file has moved, its new place."""
         if self._connection is None:
             secure = self._address.scheme == "https"
             kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            self._connection = kind(self._address.hostname or "", self._address.port, timeout=TIMEOUT_SECONDS)
-        self._connection.request("GET", target, headers={"User-Agent": "cutcard-audit"})
-        response = self._connection.getresponse()
-        data = response.read(MOST_BYTES)
+            self._connection = kind(self._address.hostname or "", self._address.port, timeout=SILENCE_SECONDS)
+        if self._connection.sock is None:
+            self._connection.connect()
+        # A server that sends a byte now and then is never silent: the watch ends what has no other end.
+        end = time.monotonic() + seconds
+        watch = threading.Timer(seconds, _break_off, [self._connection.sock])
+        watch.start()
+        try:
+            self._connection.request("GET", target, headers={"User-Agent": "cutcard-audit"})
+            response = self._connection.getresponse()
+            data = response.read(MOST_BYTES)
+        finally:
+            watch.cancel()
+        if time.monotonic() >= end:
+            raise TimeoutError(f"not all of it came within {seconds:.0f} seconds")
         if response.length and len(data) < MOST_BYTES:
             # http.client says nothing of it; a broken transfer must not be taken for a log that does not decode.
             raise http.client.IncompleteRead(data, response.length)
         if len(data) == MOST_BYTES:
             self.close()  # what is left unread would be taken for the next answer
-        return response.status, data
+        return response.status, data, response.getheader("Location")
+
+
+def _break_off(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

@@ -13,9 +13,6 @@ from urllib.parse import SplitResult, urlsplit
 from audit.errors import InputError
 from audit.tiles import WIDTH, decode_bundle, decode_tile, path
 
-ATTEMPTS = 4
-"""How often a server is asked before it counts as one that does not answer."""
-TIMEOUT_SECONDS = 30.0
 MOST_BYTES = WIDTH * (2 + 65_535) + 1
 """One byte more than the longest bundle: no more of a file is read, and one that long does not decode."""
 

@@ -1,26 +1,17 @@
-"""The command `audit` as people call it: exit codes, JSON, text, keys, and the three kinds of log."""
+"""The command `audit` as people call it: exit codes, JSON, text, keys."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import threading
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
 
-import grpc
 import pytest
 from click.testing import CliRunner, Result
 
 from audit.cli import COMMANDS, cli
-from dealer.v1 import log_pb2, log_pb2_grpc
-from tests.attacks.maker import Book, Draft, EscrowPair, Signer, honest, many, uuid7
+from tests.attacks.maker import Draft, EscrowPair, Signer, honest, uuid7
 
 SIGNER = Signer()
 
@@ -186,9 +177,6 @@ def test_no_color_is_honoured(folder: Path) -> None:
     assert "\x1b[3" not in plain.stdout
 
 
-# --- receipt and explain --------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def evidence(tmp_path: Path) -> Path:
     raws = honest().raws()
@@ -262,82 +250,3 @@ def test_what_is_sealed_stays_closed_unless_asked_for(folder: Path, keys: Path) 
 def test_explain_refuses_what_it_cannot_find(folder: Path) -> None:
     assert run("explain", folder, uuid7("nobody")).exit_code == 4
     assert run("explain", folder, "no uuid").exit_code == 2
-
-
-# --- logs over the network ------------------------------------------------------------------------------------------
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        return
-
-
-@pytest.fixture
-def web(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_log_over_http(web: str, keys: Path) -> None:
-    assert verify(web, keys).exit_code == 0
-    assert verify(f"{web}elsewhere", keys).exit_code == 4
-
-
-class _Breaking(_Quiet):
-    """Breaks off in the middle of every file's first two transfers."""
-
-    seen: ClassVar[Counter[str]] = Counter()
-
-    def copyfile(self, source: Any, outputfile: Any) -> None:
-        data = source.read()
-        self.seen[self.path] += 1
-        outputfile.write(data[: len(data) // 2] if self.seen[self.path] <= 2 else data)
-
-
-def test_a_broken_transfer_is_tried_again(folder: Path, keys: Path) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Breaking, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        assert verify(f"http://127.0.0.1:{server.server_port}", keys).exit_code == 0
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-class _LogService(log_pb2_grpc.LogServiceServicer):
-    """A dealer's log, which breaks a stream off once in the middle."""
-
-    def __init__(self, book: Book) -> None:
-        self._raws = book.raws()
-        self._checkpoint = book.signer.checkpoint(self._raws).decode()
-        self._broken = False
-
-    def GetCheckpoint(self, request: Any, context: Any) -> Any:
-        return log_pb2.GetCheckpointResponse(checkpoint=self._checkpoint)
-
-    def ListEntries(self, request: Any, context: Any) -> Iterator[Any]:
-        first = getattr(request, "from")
-        for at in range(first, min(first + request.limit, len(self._raws)), 100):
-            if at > first and not self._broken:
-                self._broken = True
-                context.abort(grpc.StatusCode.UNAVAILABLE, "gone for a moment")
-            entries = self._raws[at : min(at + 100, first + request.limit)]
-            yield log_pb2.ListEntriesResponse(entries=entries, **{"from": at})
-
-
-def test_a_log_over_grpc(keys: Path) -> None:
-    book = many(150)
-    server = grpc.server(ThreadPoolExecutor(2))
-    log_pb2_grpc.add_LogServiceServicer_to_server(_LogService(book), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    try:
-        result = verify(f"grpc://127.0.0.1:{port}", keys, "--format", "json")
-        value = json.loads(result.stdout)
-        assert (result.exit_code, value["entries"], value["missing"]) == (0, 300, [])
-    finally:
-        server.stop(None)
-    assert verify(f"grpc://127.0.0.1:{port}", keys).exit_code == 4

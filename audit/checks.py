@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from audit import protocol
 from audit.dealing import Play, may_complete, replay
-from audit.entries import Close, Commit, Offer, Openings
+from audit.entries import Close, Commit, Escrow, Offer, Openings
 from audit.errors import CheckError
 from audit.escrow import EscrowKeys
 from audit.findings import Finding
@@ -35,6 +35,7 @@ class Outcome:
     """What the checks of one hand came to.
 
     Attributes:
+        hand: the hand's 16 bytes.
         made: how often each check was made.
         findings: what is wrong, in the order found.
         seed: the revealed or escrowed seed, None where it is not known.
@@ -43,12 +44,25 @@ class Outcome:
         needs_key: the hand is sealed and no escrow key was given.
     """
 
+    hand: bytes
     made: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     seed: bytes | None = None
     deck: Sequence[str] | None = None
     play: Play | None = None
     needs_key: bool = False
+
+    def note(self, check: str, index: int, wrong: str | None, missing_offer: bool = False) -> None:
+        """Notes that a check failed at the log's entry `index`, where something is wrong."""
+        if wrong is not None:
+            self.findings.append(Finding(check, index, hand_text(self.hand), wrong, missing_offer))
+
+    def note_escrow_key(self, index: int, escrow: Escrow, keys: EscrowKeys) -> None:
+        """Checks whose key the escrow is for, as far as the auditor has named any."""
+        self.needs_key = not keys
+        if keys:
+            self.made.append("reveal")
+            self.note("reveal", index, check_escrow_key(escrow, keys))
 
 
 def check_repeat(offer: Offer, commit: Commit) -> str | None:
@@ -252,12 +266,20 @@ def check_reveal(commit: Commit, close: Close, play: Play) -> str | None:
     return None
 
 
-def check_escrow_key(commit: Commit, keys: EscrowKeys) -> str | None:
+def check_escrow_key(escrow: Escrow, keys: EscrowKeys) -> str | None:
     """`reveal`: the escrow is for a key that the auditor named."""
-    if commit.escrow is None or not keys or commit.escrow.key in keys.by_id:
+    if escrow.key in keys.by_id:
         return None
     named = ", ".join(sorted(key.hex() for key in keys.by_id))
-    return f"escrow key: expected {named}, found {commit.escrow.key.hex()}"
+    return f"escrow key: expected {named}, found {escrow.key.hex()}"
+
+
+def check_offered(offer: Offer, index: int, keys: EscrowKeys) -> Outcome:
+    """Makes what checks there are of a hand that has no more than its offer yet, which is the log's entry `index`."""
+    outcome = Outcome(offer.hand)
+    if offer.escrow is not None:
+        outcome.note_escrow_key(index, offer.escrow, keys)
+    return outcome
 
 
 def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
@@ -268,13 +290,8 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
         keys: the auditor's escrow keys.
     """
     commit, close = case.commit, case.close
-    outcome = Outcome()
-    hand = hand_text(commit.hand)
-
-    def note(check: str, index: int, wrong: str | None, missing_offer: bool = False) -> None:
-        if wrong is not None:
-            outcome.findings.append(Finding(check, index, hand, wrong, missing_offer))
-
+    outcome = Outcome(commit.hand)
+    note = outcome.note
     if case.offer is not None:
         note("lifecycle", case.commit_index, check_repeat(case.offer, commit))
     digest = protocol.entropy_digest(commit.hand, commit.contributions)
@@ -283,8 +300,7 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     note("entropy", case.commit_index, absent, missing_offer=True)
     note("entropy", case.commit_index, wrong)
     if commit.escrow is not None:
-        outcome.needs_key = not keys
-        note("reveal", case.commit_index, check_escrow_key(commit, keys))
+        outcome.note_escrow_key(case.commit_index, commit.escrow, keys)
     if close is None:
         return outcome
 
@@ -303,7 +319,8 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     outcome.play = replay(commit.game, len(protocol.DECKS[commit.deck]), commit.seats, close.events)
     outcome.made.append("dealing")
     note("dealing", at, outcome.play.fault)
-    outcome.made.append("reveal")
+    if "reveal" not in outcome.made:
+        outcome.made.append("reveal")
     note("reveal", at, check_reveal(commit, close, outcome.play))
     if commit.reveal == "sealed" and (close.card_commitments is not None or close.openings is not None):
         outcome.made.append("opening")

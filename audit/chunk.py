@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from audit.checks import Case, Outcome, check_hand
+from audit.checks import Case, Outcome, check_hand, check_offered
 from audit.dealt import Dealt, dealt_hand
 from audit.entries import Close, Commit, Offer, Unknown, parse
 from audit.errors import FormatError
@@ -109,14 +109,17 @@ def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
     """Checks hands whose entries lie in different stretches, or that are still open."""
     checked = Checked()
     for item in batch:
-        commit = parse(item.commit[1])
+        commit = parse(item.commit[1]) if item.commit is not None else None
         offer = parse(item.offer[1]) if item.offer is not None else None
         close = parse(item.close[1]) if item.close is not None else None
-        assert isinstance(commit, Commit)
+        assert commit is None or isinstance(commit, Commit)
         assert offer is None or isinstance(offer, Offer)
         assert close is None or isinstance(close, Close)
-        at = item.close[0] if item.close is not None else -1
-        _add_hand(setting, Case(commit, item.commit[0], offer, close, at), checked)
+        if commit is not None and item.commit is not None:
+            at = item.close[0] if item.close is not None else -1
+            _add_hand(setting, Case(commit, item.commit[0], offer, close, at), checked)
+        elif offer is not None and item.offer is not None:
+            _add_outcome(check_offered(offer, item.offer[0], setting.keys), checked)
     return checked
 
 
@@ -255,12 +258,15 @@ def _subtree(hashes: list[bytes]) -> Peaks:
     return peaks
 
 
-def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:
-    outcome = check_hand(case, setting.keys)
-    for check in outcome.made:
-        checked.made[check] += 1
+def _add_outcome(outcome: Outcome, checked: Checked) -> None:
+    checked.made.update(outcome.made)
     checked.findings += outcome.findings
     checked.without_key += outcome.needs_key
+
+
+def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:
+    outcome = check_hand(case, setting.keys)
+    _add_outcome(outcome, checked)
     if outcome.seed is not None:
         checked.seeds.append((sha256(outcome.seed)[:SEED_KEY_BYTES], case.close_index, case.commit.hand))
     checked.voids += _voided(case, outcome)

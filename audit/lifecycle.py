@@ -55,9 +55,9 @@ Trace = OfferTrace | CommitTrace | CloseTrace
 
 
 class Unchecked(NamedTuple):
-    """The bytes of a hand that was not checked where it was read, with their log indexes."""
+    """The bytes of a hand that was not checked where it was read, with their log indexes; an open one may lack some."""
 
-    commit: tuple[int, bytes]
+    commit: tuple[int, bytes] | None
     offer: tuple[int, bytes] | None
     close: tuple[int, bytes] | None
 
@@ -78,16 +78,15 @@ class Hand:
         """What people call it."""
         return f"hand {hand_text(self.hand)} (entry {self.opened})"
 
-    def unchecked(self, commit: CommitTrace, close: CloseTrace | None) -> Unchecked | None:
+    def unchecked(self, commit: CommitTrace | None, close: CloseTrace | None) -> Unchecked | None:
         """What is still to be checked once the hand is closed by `close`, or stays open."""
-        if commit.raw is None or (close is not None and close.raw is None):
+        if (commit is not None and commit.raw is None) or (close is not None and close.raw is None):
             return None
-        offer = self.offer
-        return Unchecked(
-            (commit.at, commit.raw),
-            (offer.at, offer.raw) if offer is not None and offer.raw is not None else None,
-            (close.at, close.raw) if close is not None and close.raw is not None else None,
-        )
+        return Unchecked(_kept(commit), _kept(self.offer), _kept(close))
+
+
+def _kept(trace: Trace | None) -> tuple[int, bytes] | None:
+    return (trace.at, trace.raw) if trace is not None and trace.raw is not None else None
 
 
 @dataclass(slots=True)
@@ -188,12 +187,12 @@ class Lifecycle:
         return by_name, first if by_index is None else None
 
     def finish(self) -> Iterator[Unchecked]:
-        """Ends the log: says which hands are open, and gives those whose commit is still to be checked."""
+        """Ends the log: says which hands are open, and gives what is still to be checked of them."""
         still_open = Several("open hands")
         for hand in self._open_hands():
             if self.tables[hand.table].current is hand:
                 still_open.add(f"{hand.name} is open: number {hand.number} at table {hand.table}")
-            for commit in hand.commits.values():
+            for commit in hand.commits.values() or (None,):
                 unchecked = hand.unchecked(commit, None)
                 if unchecked is not None:
                     yield unchecked

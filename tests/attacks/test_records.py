@@ -128,12 +128,29 @@ def test_a_bundle_that_is_not_there_explains_what_comes_after_it(tmp_path: Path)
 def test_sealed_hands_without_an_escrow_key_are_incomplete(tmp_path: Path) -> None:
     report = audit(honest(), tmp_path, escrow=EscrowKeys())
     assert (report.verdict, report.exit_code) == ("incomplete", 3)
-    assert any("2 sealed hands" in text for text in report.missing)
+    assert any("2 sealed hands stay" in text for text in report.missing)
 
 
 def test_sealed_hands_for_another_key_fail_reveal(tmp_path: Path) -> None:
     other = EscrowKeys.parse([EscrowPair(drawn("x", 32)).private.hex()])
     assert_fails(audit(honest(), tmp_path, escrow=other), "reveal")
+
+
+@pytest.mark.parametrize("entries", ["offer", "offer and commit"])
+def test_an_open_sealed_hand_for_another_key_fails_reveal(entries: str, tmp_path: Path) -> None:
+    draft = Draft("x", reveal="sealed", values=contributors("x", "a"))
+    book = Book()
+    offer = book.add(draft.offer())
+    if entries == "offer and commit":
+        book.add(draft.commit(offer))
+    other = EscrowKeys.parse([EscrowPair(drawn("x", 32)).private.hex()])
+    report = audit(book, tmp_path, escrow=other)
+    assert_fails(report, "reveal")
+    assert next(check for check in report.checks if check.name == "reveal").made == 1
+    ours = audit(book, tmp_path)
+    assert (ours.verdict, ours.exit_code) == ("incomplete", 3)
+    assert "open" in ours.missing[0]
+    assert any("1 sealed hand stays closed" in text for text in audit(book, tmp_path, escrow=EscrowKeys()).missing)
 
 
 def test_failure_comes_before_unknown_and_missing(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from audit.log import Log
 from audit.merkle import check_inclusion, leaf_hash
 from audit.tiles import WIDTH
 from audit.verify import TEST_NAME
+from audit.wording import counted
 
 
 @dataclass(slots=True)
@@ -111,7 +112,7 @@ def _check_receipt(receipt: proof.Receipt, key: VerifierKey | None, entry: bytes
     evidence.facts = {
         "origin": then.origin,
         "index": str(receipt.index),
-        "tree": f"{then.size} entries, root {then.root.hex()}",
+        "tree": f"{counted(then.size, 'entry', 'entries')}, root {then.root.hex()}",
     }
     _check_signature(evidence, receipt.note, key)
     if key is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.errors import FormatError
 from audit.merkle import full_root
 from audit.protocol import HASH_BYTES
+from audit.wording import counted
 
 WIDTH = 256
 """Hashes in a full tile, entries in a full bundle."""
@@ -42,7 +43,7 @@ def decode_bundle(data: bytes, width: int, *, prefix: bool) -> list[bytes]:
         entries.append(data[at + 2 : end])
         at = end
     if at != len(data):
-        raise FormatError(f"the bundle goes on for {len(data) - at} bytes after its {expected} entries")
+        raise FormatError(f"the bundle goes on for {counted(len(data) - at, 'byte')} after its {expected} entries")
     return entries[:width]
 
 

@@ -21,6 +21,7 @@ from audit.since import Earlier, check_append_only
 from audit.since import read as read_earlier
 from audit.tiles import WIDTH
 from audit.tree import Tree
+from audit.wording import counted
 from audit.workers import Workers
 
 TEST_NAME = "test.invalid/"
@@ -305,7 +306,8 @@ class _Audit:
             return
         self._tally.made["checkpoint"] += 1
         if root != checkpoint.root:
-            detail = f"root of {checkpoint.size} entries: expected {checkpoint.root.hex()}, found {root.hex()}"
+            size = counted(checkpoint.size, "entry", "entries")
+            detail = f"root of {size}: expected {checkpoint.root.hex()}, found {root.hex()}"
             self._tally.add([Finding("checkpoint", None, None, detail)])
 
     def _find_duplicates(self) -> None:
@@ -346,11 +348,12 @@ class _Audit:
         tally = self._tally
         tally.unreadable += self._unknown.texts()
         if tally.excused:
-            after = f"the unknown entry {tally.first_unknown}"
-            tally.missing.append(f"{tally.excused} lifecycle findings and missing offers may be explained by {after}")
+            what = counted(tally.excused, "lifecycle finding or missing offer", "lifecycle findings and missing offers")
+            tally.missing.append(f"{what} may be explained by the unknown entry {tally.first_unknown}")
         tally.missing += self._missing_tiles.texts()
         if self._without_key:
-            tally.missing.append(f"{self._without_key} sealed hands stay closed: no escrow key was given")
+            stay = counted(self._without_key, "sealed hand stays", "sealed hands stay")
+            tally.missing.append(f"{stay} closed: no escrow key was given")
         if self._checkpoint is not None and not any(life.hands for life in self._lifecycle.tables.values()):
             tally.missing.append("the log has no hand")
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from audit.rates import SeatVoids
 from audit.verify import CheckCount, Report
+from audit.wording import counted
 
 PLAIN_WIDTH = 160
 TABLES_SHOWN = 30
@@ -24,6 +25,8 @@ _VERDICTS = {
     ),
     "test-record": ("TEST RECORD", "yellow", "Dealt from chosen decks by a test double: never to be taken for real."),
 }
+
+_MORE_TABLES = "more tables with lower void rates"
 
 _WHY_NOT = {
     "append-only": "no earlier checkpoint or receipt was given (--since)",
@@ -72,16 +75,20 @@ def _print_head(report: Report, out: Console) -> None:
     out.print(Text(f"  log         {report.address}"))
     if report.checkpoint is not None:
         out.print(Text(f"  origin      {report.checkpoint.origin}"))
-        out.print(Text(f"  tree        {report.checkpoint.size} entries, root {report.checkpoint.root.hex()}"))
+        out.print(
+            Text(
+                f"  tree        {counted(report.checkpoint.size, 'entry', 'entries')}, root {report.checkpoint.root.hex()}"
+            )
+        )
     hands = report.hands
     out.print(Text(f"  hands       {hands.total}: {hands.completed} completed, {hands.void} void, {hands.open} open"))
     if hands.without_contributions:
-        out.print(
-            Text(
-                f"  randomness  {hands.without_contributions} hands had no contribution: their decks were fixed before "
-                "the deal,\n              but that they were drawn at random is the dealer's word and the statistics"
-            )
+        bare = counted(hands.without_contributions, "hand had no contribution", "hands had no contribution")
+        decks, they = (
+            ("its deck was", "it was") if hands.without_contributions == 1 else ("their decks were", "they were")
         )
+        out.print(Text(f"  randomness  {bare}: {decks} fixed before the deal,"))
+        out.print(Text(f"              but that {they} drawn at random is the dealer's word and the statistics"))
 
 
 def _print_checks(report: Report, out: Console) -> None:
@@ -94,8 +101,8 @@ def _print_checks(report: Report, out: Console) -> None:
 def _check_line(check: CheckCount, width: int) -> Text:
     name = f"{check.name:<{width}}"
     if check.failed:
-        findings = "finding" if check.failed == 1 else "findings"
-        return Text.assemble(("  FAIL  ", "bold red"), name, f"  {check.failed} {findings}, made {_times(check.made)}")
+        found = f"  {counted(check.failed, 'finding')}, made {_times(check.made)}"
+        return Text.assemble(("  FAIL  ", "bold red"), name, found)
     if check.made:
         return Text.assemble(("  ok    ", "green"), name, f"  made {_times(check.made)}")
     return Text.assemble(("  -     ", "yellow"), name, f"  not made: {_WHY_NOT[check.name]}")
@@ -137,7 +144,8 @@ def _print_tables(report: Report, out: Console) -> None:
         grid.add_row(f"  {name}", *map(str, counts), rate, str(rates.life.without_contributions), reasons)
     out.print(grid)
     if len(report.tables) > len(busiest):
-        out.print(f"  and {len(report.tables) - len(busiest)} more tables with lower void rates (all in --format json)")
+        more = counted(len(report.tables) - len(busiest), "more table with a lower void rate", _MORE_TABLES)
+        out.print(f"  and {more} (all in --format json)")
     _print_silence(report, out)
     _print_voids(report, out)
 
@@ -151,9 +159,9 @@ def _print_silence(report: Report, out: Console) -> None:
     ]
     silent.sort(key=lambda row: (-row[0], row[2], row[3]))
     for withheld, invited, name, contributor in silent[:LINES_SHOWN]:
-        share = f"{withheld} of {invited} values withheld ({100 * withheld / invited:.1f} %)"
+        share = f"{withheld} of {counted(invited, 'value')} withheld ({100 * withheld / invited:.1f} %)"
         out.print(Text(f"  {name}: contributor {contributor}: {share}"))
-    _print_more(len(silent), "contributors who withheld values", out)
+    _print_more(len(silent), "contributor who withheld values", "contributors who withheld values", out)
 
 
 def _print_voids(report: Report, out: Console) -> None:
@@ -161,16 +169,16 @@ def _print_voids(report: Report, out: Console) -> None:
     tested.sort(key=lambda row: (row[0].p_adjusted, row[0].p, row[1]))
     for row, name in tested[:LINES_SHOWN]:
         out.print(_void_line(row, name))
-    _print_more(len(tested), "tables whose voids were tested", out)
+    _print_more(len(tested), "table whose voids were tested", "tables whose voids were tested", out)
 
 
-def _print_more(count: int, what: str, out: Console) -> None:
+def _print_more(count: int, one: str, many: str, out: Console) -> None:
     if count > LINES_SHOWN:
-        out.print(f"  and {count - LINES_SHOWN} more {what} (all in --format json)")
+        out.print(f"  and {counted(count - LINES_SHOWN, f'more {one}', f'more {many}')} (all in --format json)")
 
 
 def _void_line(first: SeatVoids, name: str) -> Text:
-    best = f"best in {first.best} of {first.hands} void hands, {first.expected:.1f} expected"
+    best = f"best in {first.best} of {counted(first.hands, 'void hand')}, {first.expected:.1f} expected"
     odds = f"p = {first.p:.2g} by {first.statistic}, {first.p_adjusted:.2g} adjusted for all seats"
     if first.notable:
         return Text.assemble(

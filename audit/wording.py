@@ -1,0 +1,12 @@
+"""How counts are said to people."""
+
+from __future__ import annotations
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun, as people say it.
+
+    >>> counted(1, "hand"), counted(2, "hand"), counted(1, "entry was", "entries were")
+    ('1 hand', '2 hands', '1 entry was')
+    """
+    return f"{count} {one if count == 1 else many or f'{one}s'}"

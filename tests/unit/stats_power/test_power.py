@@ -4,6 +4,8 @@ The whole table is docs/power.md.
 """
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -84,3 +86,15 @@ def test_the_exit_code_tells_a_miss(monkeypatch):
 def test_stories_and_unknown_names():
     assert len(run("--list").stdout.splitlines()) == len(GALLERY)
     assert run("no-such-shuffler").exit_code == 2
+
+
+def test_the_documents_table_is_of_this_gallery():
+    page = (Path(__file__).resolve().parents[3] / "docs" / "power.md").read_text()
+    rows = dict(re.findall(r"^\| (\S+) \| (.+) \|$", page, flags=re.MULTILINE))
+    rows.pop("shuffler")
+    assert list(rows) == list(GALLERY)
+    for name, row in rows.items():
+        goal, _, outcome, *_ = row.split(" | ")
+        assert goal == (f"{GALLERY[name].goal:,}" if GALLERY[name].goal else "—")
+        assert outcome == (Outcome.CAUGHT if GALLERY[name].goal else Outcome.SILENT)
+        assert f"- **{name}**: {GALLERY[name].story}" in page

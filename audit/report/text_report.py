@@ -74,20 +74,15 @@ def _print_head(report: Report, out: Console) -> None:
     out.print()
     out.print(Text(f"  log         {report.address}"))
     if report.checkpoint is not None:
+        size = counted(report.checkpoint.size, "entry", "entries")
         out.print(Text(f"  origin      {report.checkpoint.origin}"))
-        out.print(
-            Text(
-                f"  tree        {counted(report.checkpoint.size, 'entry', 'entries')}, root {report.checkpoint.root.hex()}"
-            )
-        )
+        out.print(Text(f"  tree        {size}, root {report.checkpoint.root.hex()}"))
     hands = report.hands
     out.print(Text(f"  hands       {hands.total}: {hands.completed} completed, {hands.void} void, {hands.open} open"))
-    if hands.without_contributions:
-        bare = counted(hands.without_contributions, "hand had no contribution", "hands had no contribution")
-        decks, they = (
-            ("its deck was", "it was") if hands.without_contributions == 1 else ("their decks were", "they were")
-        )
-        out.print(Text(f"  randomness  {bare}: {decks} fixed before the deal,"))
+    if bare := hands.without_contributions:
+        decks, they = ("its deck was", "it was") if bare == 1 else ("their decks were", "they were")
+        had = counted(bare, "hand had no contribution", "hands had no contribution")
+        out.print(Text(f"  randomness  {had}: {decks} fixed before the deal,"))
         out.print(Text(f"              but that {they} drawn at random is the dealer's word and the statistics"))
 
 

@@ -35,11 +35,11 @@ class _ActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Action.ValueTy
     ACTION_CHECK: _Action.ValueType  # 3
     """Stays in where there is nothing to call."""
     ACTION_BET: _Action.ValueType  # 4
-    """The first wager of a later street."""
+    """The first full wager of a later street, or all-in for less of it."""
     ACTION_CALL: _Action.ValueType  # 5
     """Matches the highest wager, or puts in what the seat has of it."""
     ACTION_RAISE: _Action.ValueType  # 6
-    """One bet above the last full level, or all-in for less."""
+    """One bet above the last full level, once somebody has bet or completed in full; or all-in for less of it."""
     ACTION_FOLD: _Action.ValueType  # 7
     """Gives the hand up."""
 
@@ -55,11 +55,11 @@ ACTION_COMPLETE: Action.ValueType  # 2
 ACTION_CHECK: Action.ValueType  # 3
 """Stays in where there is nothing to call."""
 ACTION_BET: Action.ValueType  # 4
-"""The first wager of a later street."""
+"""The first full wager of a later street, or all-in for less of it."""
 ACTION_CALL: Action.ValueType  # 5
 """Matches the highest wager, or puts in what the seat has of it."""
 ACTION_RAISE: Action.ValueType  # 6
-"""One bet above the last full level, or all-in for less."""
+"""One bet above the last full level, once somebody has bet or completed in full; or all-in for less of it."""
 ACTION_FOLD: Action.ValueType  # 7
 """Gives the hand up."""
 Global___Action: _TypeAlias = Action  # noqa: Y015

@@ -65,7 +65,10 @@ def kill_under_load(dealer: Running, rounds: int, folder: Path) -> None:
         ]
         for thread in threads:
             thread.start()
-        time.sleep(random.Random(number).uniform(0.05, 0.6))
+        known, deadline = len(acknowledged), time.monotonic() + 30
+        while len(acknowledged) < known + 8 * 20 and time.monotonic() < deadline:
+            time.sleep(0.01)  # until each table has played a hand or so, however slow the machine is
+        time.sleep(random.Random(number).uniform(0.0, 0.1))
         dealer.kill()
         for thread in threads:
             thread.join()

@@ -17,6 +17,7 @@ from audit.forms import SchemaError, base64_bytes, hand_text, hex_bytes, integer
 from audit.keys import VerifierKey
 from audit.merkle import check_consistency, check_inclusion, leaf_hash
 from audit.receipt import Evidence, Step
+from audit.signed import is_test_name
 
 FORMAT = "cutcard-evidence/v1"
 _ENTRIES = ("offer", "commit", "close")
@@ -46,7 +47,7 @@ def check(content: dict[str, Any], key: VerifierKey | None) -> Evidence:
     evidence = Evidence("client's evidence")
     for name in ("check", "detail", "hand", "key"):
         evidence.facts[name] = str(content.get(name, "-"))
-    evidence.is_test = key is not None and key.name.startswith("test.invalid/")
+    evidence.is_test = is_test_name(key, None)
     if key is None:
         evidence.steps.append(Step("signature", "missing", "no verifier key was given (--key)"))
     reader = _Reader(content, key, evidence)

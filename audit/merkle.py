@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from audit.errors import CheckError
 from audit.protocol import HASH_BYTES
@@ -28,6 +29,38 @@ def full_root(hashes: Sequence[bytes]) -> bytes:
     while len(level) > 1:
         level = [hashed(b"\1" + level[i] + level[i + 1]).digest() for i in range(0, len(level), 2)]
     return level[0]
+
+
+class Node(NamedTuple):
+    """A node on the way from a leaf to the root: its two children, and which of them the way comes from."""
+
+    left: bytes
+    right: bytes
+    from_right: bool
+
+    @property
+    def hash(self) -> bytes:
+        """The node's hash."""
+        return node_hash(self.left, self.right)
+
+
+def climb(hashes: Sequence[bytes], index: int) -> list[Node]:
+    """The nodes from one of a tree's leaves to its root.
+
+    Args:
+        hashes: the leaves, or full subtrees of one height (the last may be smaller); at least one.
+        index: which of them to climb from.
+    """
+    nodes, level = [], list(hashes)
+    while len(level) > 1:
+        first = index & ~1
+        if first + 1 < len(level):
+            nodes.append(Node(level[first], level[first + 1], index != first))
+        # A last one without a neighbour goes up as it is: so the tree is that of RFC 6962.
+        pairs = [node_hash(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
+        level = pairs + level[2 * len(pairs) :]
+        index >>= 1
+    return nodes
 
 
 class Peaks:

@@ -12,8 +12,8 @@ from audit.forms import SchemaError, hand_text
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.merkle import check_inclusion, leaf_hash
+from audit.signed import TEST_NAME
 from audit.tiles import WIDTH
-from audit.verify import TEST_NAME
 from audit.wording import counted
 
 

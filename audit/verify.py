@@ -9,7 +9,7 @@ from audit import note
 from audit.chunk import BUNDLES, SEED_KEY_BYTES, Checked, Read, Setting, Stretch
 from audit.dealt import Dealt
 from audit.duplicates import Duplicates
-from audit.errors import CheckError, FormatError, InputError
+from audit.errors import InputError
 from audit.escrow import EscrowKeys
 from audit.findings import CHECKS, Finding, Several, Tally
 from audit.forms import hand_text
@@ -17,6 +17,7 @@ from audit.keys import VerifierKey
 from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
 from audit.log import Log
 from audit.rates import TableRates, VoidTest
+from audit.signed import check_checkpoint, is_test_name
 from audit.since import Earlier, check_append_only
 from audit.since import read as read_earlier
 from audit.tiles import WIDTH
@@ -24,8 +25,6 @@ from audit.tree import Tree
 from audit.wording import counted
 from audit.workers import Workers
 
-TEST_NAME = "test.invalid/"
-RESERVED_ORIGIN = "cutcard"
 BATCH = 64
 MISSING_IN_A_ROW = 1000
 """After so many bundles that are not there the rest of a log counts as not there: a checkpoint may claim any size."""
@@ -180,35 +179,16 @@ class _Audit:
     def _read_checkpoint(self) -> None:
         key = self._options.key
         tally = self._tally
-        if key is not None:
-            tally.is_test = key.name.startswith(TEST_NAME)
         data = self._log.checkpoint()
         if data is None:
             tally.unreadable.append(f"{self._log.address} has no checkpoint")
-            return
-        tally.made["checkpoint"] += 1
-        try:
-            signed = note.decode(data)
-            if key is not None:
-                self._check_signature(signed, key)
-            else:
+        else:
+            tally.made["checkpoint"] += 1
+            self._checkpoint, found = check_checkpoint(data, key)
+            tally.add(found)
+            if key is None:
                 tally.missing.append("no verifier key was given: who signed the log was not checked")
-            self._checkpoint = note.checkpoint(signed)
-        except FormatError as error:
-            tally.add([Finding("checkpoint", None, None, str(error))])
-            return
-        origin = self._checkpoint.origin
-        tally.is_test = tally.is_test or origin.startswith(TEST_NAME)
-        if origin.startswith(RESERVED_ORIGIN):
-            tally.add([Finding("checkpoint", None, None, f"the origin {origin!a} begins with {RESERVED_ORIGIN}")])
-        if key is not None and origin != key.name:
-            tally.add([Finding("checkpoint", None, None, f"origin: expected {key.name}, found {origin!a}")])
-
-    def _check_signature(self, signed: note.Note, key: VerifierKey) -> None:
-        try:
-            note.check_signed(signed, key)
-        except CheckError as error:
-            self._tally.add([Finding("checkpoint", None, None, str(error))])
+        tally.is_test = is_test_name(key, self._checkpoint)
 
     def _read_entries(self, checkpoint: note.Checkpoint) -> None:
         size = checkpoint.size

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from audit import note, protocol
-from audit.checks import Case, Outcome, check_hand
-from audit.entries import Close, Commit, Offer, Unknown, parse
-from audit.errors import FormatError, InputError
+from audit import protocol
+from audit.checks import Case, Outcome, check_hand, check_offered
+from audit.entries import Close, Commit, Offer
 from audit.escrow import EscrowKeys
-from audit.forms import SchemaError, hand_text
+from audit.findings import EXIT_CODES, Finding
+from audit.forms import hand_text
+from audit.found import FoundHand, find_hand
+from audit.keys import VerifierKey
 from audit.log import Log
 from audit.merkle import leaf_hash
-from audit.tiles import WIDTH
-
-CARDS_A_LINE = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,134 +64,139 @@ class Explanation:
 
     Attributes:
         hand: UUID text.
-        entries: index, kind and exact bytes of the hand's entries, in log order.
+        found: the hand's entries, and what leads from them to the log's root.
+        opening: the entry that says game, table and seats: the commit, or the offer where there is no more yet.
+        outcome: what the hand's own checks came to.
+        key: the verifier key that the log was held against, None where none was given.
         steps: the hashes, each using what came before it.
         notes: what cannot be shown, and why.
-        outcome: what the hand's checks came to.
-        case: the hand's entries, read.
     """
 
     hand: str
-    entries: list[tuple[int, str, bytes]]
-    steps: list[Step]
-    notes: list[str]
+    found: FoundHand
+    opening: Offer | Commit
     outcome: Outcome
-    case: Case
+    key: VerifierKey | None
+    steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def close(self) -> Close | None:
+        """The hand's close, None while it is open."""
+        return self.found.close[1] if self.found.close is not None else None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything that is wrong."""
+        return [*self.found.findings, *self.outcome.findings]
+
+    @property
+    def made(self) -> list[str]:
+        """The names of the checks that were made."""
+        return [*(["checkpoint"] if self.key is not None else []), *dict.fromkeys(self.outcome.made)]
+
+    def judge(self, allow_test: bool) -> tuple[str, int]:
+        """Verdict and exit code. `holds` is of one hand: whether the log is valid, only `audit verify` can say."""
+        if self.found.is_test and not allow_test:
+            return "test-record", EXIT_CODES["unreadable"]
+        if self.findings:
+            return "invalid", EXIT_CODES["invalid"]
+        return ("test-record" if self.found.is_test else "holds"), EXIT_CODES["valid"]
 
 
-@dataclass(slots=True)
-class _Found:
-    entries: list[tuple[int, str, bytes]] = field(default_factory=list)
-    offer: Offer | None = None
-    commit: tuple[int, Commit] | None = None
-    close: tuple[int, Close] | None = None
-
-
-def explain(log: Log, hand: bytes, keys: EscrowKeys, *, show_sealed: bool = False) -> Explanation:
+def explain(
+    log: Log, hand: bytes, keys: EscrowKeys, *, key: VerifierKey | None = None, show_sealed: bool = False
+) -> Explanation:
     """Finds a hand and lays out every hash that it rests on.
 
     Args:
         log: where to look for it.
         hand: its 16 bytes.
         keys: the auditor's escrow keys.
+        key: the verifier key that is pinned; without one the way from the entries to the signed root is left out.
         show_sealed: give away a sealed hand's seed, deck and salts, where a key opens its escrow.
 
     Raises:
-        InputError: the log cannot be read, or has no commit of this hand.
+        InputError: the log cannot be read, or has neither offer nor commit of this hand.
     """
-    found = _find(log, hand)
-    if found.commit is None:
-        raise InputError(f"{log.address} has no commit of hand {hand_text(hand)}")
-    index, commit = found.commit
-    close_index, close = found.close if found.close is not None else (-1, None)
-    case = Case(commit, index, found.offer, close, close_index)
-    outcome = check_hand(case, keys)
-    told = Explanation(hand_text(hand), found.entries, [], [], outcome, case)
-    sealed = commit.reveal == "sealed"
-    if sealed and not (show_sealed and outcome.seed is not None):
+    found = find_hand(log, hand, key)
+    told = _open(found, hand, keys, key)
+    sealed = told.opening.reveal == "sealed"
+    known = told.outcome.seed is not None
+    if key is None:
+        told.notes.append(
+            "no verifier key was given (--key): who signed the log, and that these entries are in it, was not checked"
+        )
+    if sealed and not (show_sealed and known):
         told.notes.append(
             "this hand is sealed: its seed and the cards that nobody saw stay closed"
-            + ("" if outcome.seed is None else " (--show-sealed opens them here)")
+            + (" (--show-sealed opens them here)" if known else "")
         )
-    if close is None:
-        told.notes.append("this hand is still open: its seed is not revealed yet")
-    _explain_leaves(told)
-    _explain_entropy(told)
-    if outcome.seed is not None and (show_sealed or not sealed):
-        _explain_deck(told, outcome.seed)
-    if sealed and close is not None:
-        _explain_openings(told, close)
+    if told.close is None:
+        only = "has only its offer yet" if found.commit is None else "is still open: its seed is not revealed yet"
+        told.notes.append(f"this hand {only}")
+    _explain_places(told)
+    _explain_offer(told)
+    if found.commit is not None:
+        commit = found.commit[1]
+        _explain_entropy(told, commit)
+        if told.outcome.seed is not None and (show_sealed or not sealed):
+            _explain_deck(told, commit, told.outcome.seed)
+        if sealed and told.close is not None:
+            _explain_openings(told, commit, told.close)
     return told
 
 
-def _find(log: Log, hand: bytes) -> _Found:
-    data = log.checkpoint()
-    if data is None:
-        raise InputError(f"{log.address} has no checkpoint")
-    try:
-        size = note.checkpoint(note.decode(data)).size
-    except FormatError as error:
-        raise InputError(f"{log.address}: {error}") from None
-    found = _Found()
-    needle = hand_text(hand).encode("ascii")
-    try:
-        for number in range(-(-size // WIDTH)):
-            try:
-                raws = log.entries(number, min(WIDTH, size - number * WIDTH))
-            except FormatError as error:
-                raise InputError(f"{log.address}: bundle {number}: {error}") from None
-            if raws is None:
-                raise InputError(f"{log.address}: bundle {number} is not there")
-            for at, raw in enumerate(raws, number * WIDTH):
-                if needle in raw:
-                    _keep(found, at, raw, hand)
-            if found.close is not None:
-                break
-    finally:
-        log.close()
-    return found
+def _open(found: FoundHand, hand: bytes, keys: EscrowKeys, key: VerifierKey | None) -> Explanation:
+    if found.commit is None:
+        assert found.offer is not None
+        at, offer = found.offer
+        return Explanation(hand_text(hand), found, offer, check_offered(offer, at, keys), key)
+    index, commit = found.commit
+    close_index, close = found.close if found.close is not None else (-1, None)
+    case = Case(commit, index, found.offer[1] if found.offer is not None else None, close, close_index)
+    return Explanation(hand_text(hand), found, commit, check_hand(case, keys), key)
 
 
-def _keep(found: _Found, at: int, raw: bytes, hand: bytes) -> None:
-    try:
-        entry = parse(raw)
-    except SchemaError as error:
-        raise InputError(f"entry {at} of this hand fails schema: {error}") from None
-    if isinstance(entry, Unknown) or entry.hand != hand:
+def _explain_places(told: Explanation) -> None:
+    """Each entry's leaf, and where a key was given every node from there to the root that is signed."""
+    root = told.found.checkpoint.root
+    for index, kind, raw in told.found.entries:
+        nodes = told.found.ways.get(index)
+        parts: tuple[Part, ...] = (Part("00", b"\0"), Part(f"entry {index}, exact bytes", raw))
+        stated = root if nodes == [] else None
+        told.steps.append(Step(f"Leaf of entry {index} ({kind})", "sha256", parts, leaf_hash(raw), stated))
+        for number, node in enumerate(nodes or (), 1):
+            left, right = ("neighbour", "so far") if node.from_right else ("so far", "neighbour")
+            parts = (Part("01", b"\1"), Part(left, node.left), Part(right, node.right))
+            last = nodes is not None and number == len(nodes)
+            title = "Root" if last else f"Node {number}"
+            told.steps.append(Step(f"{title} above entry {index}", "sha256", parts, node.hash, root if last else None))
+
+
+def _explain_offer(told: Explanation) -> None:
+    """Whom the hand invited: each value against its commitment, as far as there is one."""
+    if told.found.offer is None:
         return
-    found.entries.append((at, type(entry).__name__.lower(), raw))
-    if isinstance(entry, Offer):
-        found.offer = found.offer or entry
-    elif isinstance(entry, Commit):
-        found.commit = found.commit or (at, entry)
-    else:
-        found.close = found.close or (at, entry)
+    offer = told.found.offer[1]
+    values = dict(told.found.commit[1].contributions) if told.found.commit is not None else {}
+    silent = "withheld its value" if told.found.commit is not None else "is invited"
+    for name, commitment in offer.contributors:
+        if name not in values:
+            told.notes.append(f"contributor {name} {silent}; its commitment is {commitment.hex()}")
+            continue
+        parts: tuple[Part, ...] = (
+            Part("tag", protocol.tag("contribution")),
+            Part(f"table {offer.table}", protocol.lp(offer.table.encode("ascii"))),
+            Part(f"number {offer.number}", offer.number.to_bytes(8, "big")),
+            Part(f"contributor {name}", protocol.lp(name.encode("ascii"))),
+            Part("value", values[name]),
+        )
+        preimage = protocol.contribution_preimage(offer.table, offer.number, name, values[name])
+        told.steps.append(_step(f"Commitment of contributor {name}", parts, preimage, commitment))
 
 
-def _explain_leaves(told: Explanation) -> None:
-    for index, kind, raw in told.entries:
-        parts = (Part("00", b"\0"), Part(f"entry {index}, exact bytes", raw))
-        told.steps.append(Step(f"Leaf of entry {index} ({kind})", "sha256", parts, leaf_hash(raw)))
-
-
-def _explain_entropy(told: Explanation) -> None:
-    case = told.case
-    commit = case.commit
-    if case.offer is not None:
-        values = dict(commit.contributions)
-        for name, commitment in case.offer.contributors:
-            if name not in values:
-                told.notes.append(f"contributor {name} withheld its value; its commitment is {commitment.hex()}")
-                continue
-            parts: tuple[Part, ...] = (
-                Part("tag", protocol.tag("contribution")),
-                Part(f"table {commit.table}", protocol.lp(commit.table.encode("ascii"))),
-                Part(f"number {commit.number}", commit.number.to_bytes(8, "big")),
-                Part(f"contributor {name}", protocol.lp(name.encode("ascii"))),
-                Part("value", values[name]),
-            )
-            preimage = protocol.contribution_preimage(commit.table, commit.number, name, values[name])
-            told.steps.append(_step(f"Commitment of contributor {name}", parts, preimage, commitment))
+def _explain_entropy(told: Explanation, commit: Commit) -> None:
     taken = [
         Part(f"contributor {name} and its value", protocol.lp(name.encode("ascii")) + value)
         for name, value in commit.contributions
@@ -207,9 +211,8 @@ def _explain_entropy(told: Explanation) -> None:
     told.steps.append(_step("Entropy digest", parts, preimage, commit.entropy_digest))
 
 
-def _explain_deck(told: Explanation, seed: bytes) -> None:
-    case = told.case
-    commit, hand = case.commit, case.commit.hand
+def _explain_deck(told: Explanation, commit: Commit, seed: bytes) -> None:
+    hand = commit.hand
     parts = (Part("tag", protocol.tag("seed")), Part("hand", hand), Part("seed", seed))
     preimage = protocol.tag("seed") + hand + seed
     told.steps.append(_step("Seed commitment", parts, preimage, commit.seed_commitment))
@@ -246,8 +249,8 @@ def _words_text(words: list[tuple[int, int, int, bool]]) -> str:
     return "\n".join(lines)
 
 
-def _explain_openings(told: Explanation, close: Close) -> None:
-    commit, hand = told.case.commit, told.case.commit.hand
+def _explain_openings(told: Explanation, commit: Commit, close: Close) -> None:
+    hand = commit.hand
     listed = close.card_commitments
     if close.openings is not None:
         rows = zip(close.openings.positions, close.openings.cards, close.openings.salts, strict=True)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import click
 
-from audit.commands.options import LogType, escrow_key_option, escrow_keys, format_option
-from audit.errors import FormatError
+from audit.commands.options import (
+    LogType,
+    allow_test_option,
+    escrow_key_option,
+    escrow_keys,
+    format_option,
+    key_option,
+)
+from audit.errors import FormatError, InputError
 from audit.explain import explain as explain_hand
+from audit.findings import EXIT_CODES
 from audit.forms import hand_bytes
+from audit.keys import VerifierKey
 from audit.log import Log
 from audit.report import explain_report
 from audit.report.text_report import console
@@ -16,26 +25,31 @@ from audit.report.text_report import console
 @click.command()
 @click.argument("log", type=LogType())
 @click.argument("hand")
+@key_option
 @escrow_key_option
 @click.option(
     "--show-sealed",
     is_flag=True,
     help="Give away a sealed hand's seed, deck and salts too (needs --escrow-key). They are private.",
 )
+@allow_test_option
 @format_option
 @click.pass_context
 def explain(
     ctx: click.Context,
     log: Log,
     hand: str,
+    key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     show_sealed: bool,
+    allow_test: bool,
     output: str,
 ) -> None:
     """Show HAND (its UUID) of LOG: what was dealt, and every hash with its input in hex.
 
-    This explains one hand and does not audit the log: `audit verify` does. Exit codes: 0 the hand's own checks hold,
-    1 one failed, 4 the hand cannot be read.
+    This explains one hand and does not audit the log: `audit verify` does. With --key it checks who signed the log,
+    and leads from each of the hand's entries to the root under the signature. Exit codes: 0 the hand's own checks
+    hold, 1 one failed, 4 the hand cannot be read or is a test record.
     """
     try:
         wanted = hand_bytes(hand)
@@ -43,9 +57,15 @@ def explain(
         raise click.BadParameter(str(error), param_hint="HAND") from None
     if show_sealed and not escrow_key_files:
         raise click.UsageError("--show-sealed needs --escrow-key")
-    told = explain_hand(log, wanted, escrow_keys(escrow_key_files), show_sealed=show_sealed)
+    try:
+        told = explain_hand(log, wanted, escrow_keys(escrow_key_files), key=key, show_sealed=show_sealed)
+    except InputError as error:
+        if output != "json":
+            raise
+        click.echo(explain_report.render_unreadable(hand, str(error)))
+        ctx.exit(EXIT_CODES["unreadable"])
     if output == "json":
-        click.echo(explain_report.render(told))
+        click.echo(explain_report.render(told, allow_test))
     else:
         explain_report.print_explanation(told, console())
-    ctx.exit(1 if told.outcome.findings else 0)
+    ctx.exit(told.judge(allow_test)[1])

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from audit import client_evidence
-from audit.commands.options import FileType, LogType, format_option, key_option
+from audit.commands.options import FileType, LogType, allow_test_option, format_option, key_option
 from audit.errors import FormatError, InputError
 from audit.keys import VerifierKey
 from audit.log import Log
@@ -36,7 +36,7 @@ def _print(evidence: Evidence, verdict: str, out: Console) -> None:
 @key_option
 @click.option("--entry", type=FileType(), help="The exact bytes of the receipt's entry.")
 @click.option("--log", type=LogType(), help="A log to take the entry from instead.")
-@click.option("--allow-test", is_flag=True, help="Judge a test double's record as any other.")
+@allow_test_option
 @format_option
 @click.pass_context
 def receipt(

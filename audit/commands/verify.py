@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from audit.commands.options import (
     FileType,
     LogType,
+    allow_test_option,
     escrow_key_option,
     escrow_keys,
     format_option,
@@ -69,7 +70,7 @@ def processes() -> int:
     multiple=True,
     help="An earlier checkpoint or receipt, which this log must extend; may be given more than once.",
 )
-@click.option("--allow-test", is_flag=True, help="Judge a test double's record as any other.")
+@allow_test_option
 @click.option("--jobs", type=click.IntRange(min=1), default=processes, show_default="all cores", help="Processes.")
 @click.option("--show", type=click.IntRange(min=0), default=20, show_default=True, help="Findings to print as text.")
 @format_option

@@ -8,11 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from audit.dealing import replay
 from audit.entries import Close
 from audit.events import Deal, Draw, Fold
 from audit.explain import Explanation, Step
-from audit.protocol import DECKS
+from audit.findings import EXIT_CODES
+from audit.wording import counted
 
 _HOW_TO = """\
 Every step below gives a hash's input as hex, piece by piece, and then whole in a command to paste into a shell; what
@@ -29,26 +29,30 @@ def command(step: Step) -> str:
 
 def print_explanation(told: Explanation, out: Console) -> None:
     """Prints the hand, its deal, and every step."""
-    commit = told.case.commit
+    opening = told.opening
     out.print(Text.assemble(("Hand ", "bold"), (told.hand, "bold")))
-    seats = ", ".join(map(str, commit.seats))
-    out.print(f"  {commit.game}, {commit.deck}, table {commit.table}, number {commit.number}, {commit.reveal}")
+    seats = ", ".join(map(str, opening.seats))
+    out.print(f"  {opening.game}, {opening.deck}, table {opening.table}, number {opening.number}, {opening.reveal}")
     out.print(f"  seats in dealing order: {seats}")
-    for index, kind, raw in told.entries:
+    tree = told.found.checkpoint
+    out.print(Text(f"  log of {tree.origin}: {counted(tree.size, 'entry', 'entries')}, root {tree.root.hex()}"))
+    for index, kind, raw in told.found.entries:
         out.print(f"  entry {index}: {kind}, {len(raw)} bytes")
     for text in told.notes:
         out.print(Text(f"  note: {text}"))
-    if told.case.close is not None:
+    if told.close is not None:
         out.print("\n[bold]What was dealt[/bold]")
-        _print_deal(told, told.case.close, out)
+        _print_deal(told, told.close, out)
     out.print("\n[bold]How to follow[/bold]")
     out.print(_HOW_TO)
     for number, step in enumerate(told.steps, 1):
         _print_step(number, step, out)
     out.print("\n[bold]Checks of this hand[/bold]")
-    if not told.outcome.findings:
-        out.print(Text(f"  all hold: {', '.join(dict.fromkeys(told.outcome.made))}"))
-    for found in told.outcome.findings:
+    if told.found.is_test:
+        out.print(Text("  a test record: dealt from chosen decks by a test double, never to be taken for real"))
+    if not told.findings:
+        out.print(Text(f"  all hold: {', '.join(told.made)}" if told.made else "  none could be made yet"))
+    for found in told.findings:
         out.print(Text.assemble("  ", (f"FAIL  {found.check}", "bold red"), f"  {found.detail}"))
 
 
@@ -96,14 +100,17 @@ def _print_step(number: int, step: Step, out: Console) -> None:
         out.print(Text(f"     {line}"))
 
 
-def render(told: Explanation) -> str:
+def render(told: Explanation, allow_test: bool) -> str:
     """The explanation as text of JSON."""
-    commit = told.case.commit
-    play = told.outcome.play or replay(commit.game, len(DECKS[commit.deck]), commit.seats, ())
-    value: dict[str, Any] = {
-        "hand": told.hand,
-        "entries": [{"index": index, "kind": kind, "entry": raw.decode("ascii")} for index, kind, raw in told.entries],
-        "seen_positions": list(play.seen()),
+    play, tree = told.outcome.play, told.found.checkpoint
+    verdict, code = told.judge(allow_test)
+    value = {
+        **_empty(verdict, told.hand, code),
+        "checkpoint": {"origin": tree.origin, "size": tree.size, "root": tree.root.hex()},
+        "entries": [
+            {"index": index, "kind": kind, "entry": raw.decode("ascii")} for index, kind, raw in told.found.entries
+        ],
+        "seen_positions": list(play.seen()) if play is not None else [],
         "notes": told.notes,
         "steps": [
             {
@@ -117,6 +124,17 @@ def render(told: Explanation) -> str:
             }
             for step in told.steps
         ],
-        "findings": [{"check": f.check, "index": f.index, "detail": f.detail} for f in told.outcome.findings],
+        "checks": told.made,
+        "findings": [{"check": f.check, "index": f.index, "detail": f.detail} for f in told.findings],
     }
     return json.dumps(value, indent=2)
+
+
+def render_unreadable(hand: str, why: str) -> str:
+    """What stands in for an explanation where there is nothing to explain, as text of JSON with the same members."""
+    return json.dumps({**_empty("unreadable", hand, EXIT_CODES["unreadable"]), "missing": [why]}, indent=2)
+
+
+def _empty(verdict: str, hand: str, code: int) -> dict[str, Any]:
+    lists = ("entries", "seen_positions", "notes", "steps", "checks", "findings", "missing")
+    return {"verdict": verdict, "hand": hand, "checkpoint": None, **{name: [] for name in lists}, "exit_code": code}

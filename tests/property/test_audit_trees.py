@@ -51,6 +51,19 @@ def test_an_inclusion_proof_holds_for_its_own_leaf_and_place_only(size: int, dat
             merkle.check_inclusion(index, size, merkle.leaf_hash(leaves[other]), proof, top)
 
 
+@given(st.integers(1, 70), st.data())
+def test_climbing_passes_the_nodes_of_the_inclusion_proof(size: int, data: st.DataObject) -> None:
+    leaves = [bytes([n]) for n in range(size)]
+    index = data.draw(st.integers(0, size - 1))
+    nodes = merkle.climb([merkle.leaf_hash(leaf) for leaf in leaves], index)
+    assert [node.left if node.from_right else node.right for node in nodes] == inclusion(leaves, index)
+    so_far = merkle.leaf_hash(leaves[index])
+    for node in nodes:
+        assert so_far == (node.right if node.from_right else node.left)
+        so_far = node.hash
+    assert so_far == root(leaves)
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

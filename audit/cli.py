@@ -12,7 +12,10 @@ code 1, its message on standard error.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import sys
 from typing import Any, NamedTuple
 
 import click
@@ -43,6 +46,8 @@ COMMANDS: dict[str, Place] = {
 EXIT_FAILED = 1
 EXIT_UNREADABLE = 4
 EXIT_INTERRUPTED = 130
+EXIT_UNHEARD = 141
+"""As a shell says of a command that SIGPIPE ended."""
 
 
 class LazyGroup(click.Group):
@@ -77,6 +82,11 @@ class LazyGroup(click.Group):
             # Not 1, which would say that a check failed.
             click.echo("audit: interrupted", err=True)
             ctx.exit(EXIT_INTERRUPTED)
+        except BrokenPipeError:
+            # Nor is it 1 where whoever reads the output (`| head`) has seen enough.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(EXIT_UNHEARD)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands without importing any of them."""

@@ -242,7 +242,8 @@ def show(result: BatteryResult, output: str, report: Path | None) -> int:
 
         click.echo(as_json(result))
     else:
+        from audit.report.console import ReportConsole
         from audit.report.statstext import print_result
 
-        print_result(result, Console(soft_wrap=False))
+        print_result(result, ReportConsole(soft_wrap=False))
     return EXIT_CODES[result.verdict]

@@ -19,7 +19,7 @@ from audit.forms import hand_bytes
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.report import explain_report
-from audit.report.text_report import console
+from audit.report.console import console
 
 
 @click.command()

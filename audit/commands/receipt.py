@@ -14,7 +14,7 @@ from audit.errors import FormatError, InputError
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.receipt import Evidence, Step, check_evidence
-from audit.report.text_report import console
+from audit.report.console import console
 
 _COLOURS = {"valid": "green", "invalid": "red"}
 _MARKS = {"ok": ("ok    ", "green"), "fail": ("FAIL  ", "bold red")}

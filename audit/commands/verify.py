@@ -22,6 +22,7 @@ from audit.commands.options import (
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.report import json_report, text_report
+from audit.report.console import console
 from audit.verify import Options
 from audit.verify import Progress as Told
 from audit.verify import verify as verify_log
@@ -96,5 +97,5 @@ def verify(
     if output == "json":
         click.echo(json_report.render(report))
     else:
-        text_report.print_report(report, text_report.console(), show)
+        text_report.print_report(report, console(), show)
     ctx.exit(report.exit_code)

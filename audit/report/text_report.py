@@ -10,7 +10,6 @@ from audit.rates import SeatVoids
 from audit.verify import CheckCount, Report
 from audit.wording import counted
 
-PLAIN_WIDTH = 160
 TABLES_SHOWN = 30
 LINES_SHOWN = 20
 
@@ -40,12 +39,6 @@ _WHY_NOT = {
     "reveal": "no hand was closed",
     "checkpoint": "there is no checkpoint",
 }
-
-
-def console() -> Console:
-    """Where text goes: colours only on a terminal and without `NO_COLOR`, and no line broken in a pipe."""
-    out = Console(highlight=False, soft_wrap=True)
-    return out if out.is_terminal else Console(highlight=False, soft_wrap=True, width=PLAIN_WIDTH)
 
 
 def print_report(report: Report, out: Console, show: int) -> None:

@@ -169,6 +169,18 @@ def test_every_command_loads_and_helps() -> None:
         assert "Usage" in result.stdout
 
 
+@pytest.mark.parametrize("args", [["verify"], ["verify", "--format", "json"], ["explain"]])
+def test_a_reader_that_leaves_is_no_failed_check(args: list[str], folder: Path) -> None:
+    where = {"verify": [folder], "explain": [folder, uuid7("board")]}[args[0]]
+    command = [sys.executable, "-m", "audit.cli", args[0], *map(str, where), *args[1:]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as audit:
+        assert audit.stdout is not None
+        assert audit.stderr is not None
+        audit.stdout.close()
+        assert audit.stderr.read() == b""
+    assert audit.returncode == 141
+
+
 def test_no_color_is_honoured(folder: Path) -> None:
     env = {"NO_COLOR": "1", "FORCE_COLOR": "1", "PATH": "/usr/bin:/bin", "TERM": "xterm-256color"}
     command = [sys.executable, "-m", "audit.cli", "verify", str(folder)]

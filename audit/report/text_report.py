@@ -166,12 +166,10 @@ def _print_more(count: int, one: str, many: str, out: Console) -> None:
 
 
 def _void_line(first: SeatVoids, name: str) -> Text:
-    best = f"best in {first.best} of {counted(first.hands, 'void hand')}, {first.expected:.1f} expected"
+    hands = counted(first.hands, "void hand")
+    best = f"seat {first.seat} would have been best in {first.best} of {hands}, {first.expected:.1f} expected"
     odds = f"p = {first.p:.2g} by {first.statistic}, {first.p_adjusted:.2g} adjusted for all seats"
     if first.notable:
-        return Text.assemble(
-            f"  {name}: ",
-            ("voids seem to depend on the deck", "bold yellow"),
-            f": seat {first.seat} would have been {best} ({odds}). An observation, not a finding.",
-        )
-    return Text(f"  {name}: voids show no link with the deck; furthest off is seat {first.seat}, {best} ({odds})")
+        said = ("voids seem to depend on the deck", "bold yellow")
+        return Text.assemble(f"  {name}: ", said, f": {best}\n      ({odds}). An observation, not a finding.")
+    return Text(f"  {name}: voids show no link with the deck; furthest off:\n      {best} ({odds})")

@@ -24,6 +24,10 @@ ALPHA = 1e-6
 """The chance of a false alarm over everything together, where none is asked for: an alarm is an accusation."""
 
 
+_NO_SIGN = 0.0
+"""Added to a number, it makes -0.0 the plain 0.0, and changes no other."""
+
+
 @dataclass(frozen=True)
 class _Row:
     """A test before its look is paid for; `outcome` is None where there were too few decks."""
@@ -126,9 +130,9 @@ def _result(row: _Row, adjusted: float, alpha: float) -> TestResult:
     outcome = row.outcome or Outcome("", nan, nan, detail=f"needs {row.needs}, has {row.decks}")
     return TestResult(
         name=row.name,
-        statistic=outcome.statistic,
-        p=outcome.p,
-        p_adjusted=adjusted,
+        statistic=outcome.statistic + _NO_SIGN,
+        p=outcome.p + _NO_SIGN,
+        p_adjusted=adjusted + _NO_SIGN,
         decks_used=0 if row.outcome is None else row.decks if outcome.decks is None else outcome.decks,
         needs=row.needs,
         verdict=verdict,

@@ -12,12 +12,13 @@ from scipy.special import bdtrc, bdtrik, ndtri, pdtrc
 
 from audit.stats import duplicates
 from audit.stats.corpus import Corpus
+from audit.stats.families.aces import ACE_DOWN_WEIGHT, SEATED, THIRD_STREET_WEIGHT, holds_ace
 from audit.stats.families.family import FEWEST
 from audit.stats.families.permutations import RIFFLE_WEIGHT
 from audit.stats.families.showdowns import WINS_WEIGHT
-from audit.stats.families.third_street import BOTH_PAIRED, HOLDS_RANK, PAIR
+from audit.stats.families.third_street import BOTH_PAIRED, PAIR
 from audit.stats.nulls import DESCENTS
-from audit.stats.pvalue import poisson_tail
+from audit.stats.pvalue import FAVOURED, poisson_tail
 from audit.stats.types import Detectable
 
 POWER = 0.99
@@ -42,15 +43,20 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
         effects.append(_share("a card is put at one position", decks, 1 / n, level / n**2))
         if n % 4 == 0:
             effects.append(_share("a rank is put at one position", decks, 4 / n, level / (n * n / 4)))
-    if "third street" in names:
-        effects.append(_share("a seat's first three cards are given an ace", decks, HOLDS_RANK, level / (13 * 8)))
+    often = 2 * FAVOURED * level  # of looks that go to what is too often, where others halve their share
+    if "aces" in names:
+        one_seat = often / len(SEATED)
+        effects.append(_share("a seat is given an ace down", decks, holds_ace(2), ACE_DOWN_WEIGHT * one_seat))
+        effects.append(
+            _share("a seat's first three cards are given an ace", decks, holds_ace(3), THIRD_STREET_WEIGHT * one_seat)
+        )
     if "paired hole cards" in names:
         effects.append(_share("a seat is given a pair down", decks, PAIR, level / 8))
         effects.append(_share("two seats are both given a pair down", decks, BOTH_PAIRED, level / 28))
     if "showdowns" in names:
         effects += [
-            _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, WINS_WEIGHT * level / seats)
-            for seats in (2, 6, 8)
+            _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, WINS_WEIGHT * share)
+            for seats, share in ((2, level), (6, often / 6), (8, often / 8))
         ]
     if "permutation" in names:
         effects += _riffles(decks, n, RIFFLE_WEIGHT * level)

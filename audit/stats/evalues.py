@@ -17,6 +17,7 @@ from scipy.special import betaln, logsumexp
 
 from audit.stats.batch import Batch
 from audit.stats.deal import SEATS, seventh_street, third_street
+from audit.stats.families.aces import SEATED, aces_at, holds_ace
 from audit.stats.families.showdowns import joined_bits
 from audit.stats.families.third_street import BOTH_PAIRED, HOLDS_RANK, HOLES
 from audit.stats.hands import hand_worth
@@ -83,6 +84,12 @@ def _ranks_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     return hits, None, np.full(len(hits), HOLDS_RANK)
 
 
+def _aces_down(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
+    aces = aces_at(batch)
+    hits = np.stack([aces[seat] | aces[seats + seat] for seats, seat in SEATED])
+    return hits, None, np.full(len(hits), holds_ace(2))
+
+
 def _both_paired(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     rows = []
     for seats in HOLES:
@@ -107,6 +114,7 @@ def _wins(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
 BETS = (
     Bets("ranks at positions", "A rank that lies at a position too often or too rarely.", None, _ranks_at_positions),
     Bets("ranks held on third street", "A seat that is dealt a rank too often or too rarely.", 52, _ranks_held),
+    Bets("seats with an ace down", "A seat that is dealt an ace down too often.", 52, _aces_down),
     Bets("two seats paired", "Two seats that are both dealt a pair down too often.", 52, _both_paired),
     Bets("seats that win", "A seat that has the best hand too often or too rarely.", 52, _wins),
 )

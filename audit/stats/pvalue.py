@@ -15,6 +15,9 @@ from scipy.special import bdtr, bdtrc, gammainc, gammaincc, log_ndtr, pdtr, pdtr
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FAVOURED = 0.95
+"""The share of a look for too often, where a rig would give and not take."""
+
 
 def two_sided(lower: float, upper: float) -> float:
     """Twice the smaller tail, at most 1."""
@@ -23,7 +26,7 @@ def two_sided(lower: float, upper: float) -> float:
 
 def smallest_of(p: float, looks: float) -> float:
     """The p-value of the smallest of `looks` p-values: `1 - (1 - p)^looks`, which is Bonferroni's where it matters."""
-    return 1.0 if p >= 1 else -expm1(looks * log1p(-p))
+    return 1.0 if p >= 1 else abs(expm1(looks * log1p(-p)))
 
 
 def pearson_tails(statistic: float, df: float, third: float, decks: int) -> tuple[float, float]:
@@ -122,7 +125,26 @@ def paid_tail(tail: float, draws: int, chances: Floats, cells: NDArray[np.number
     """
     level = tail * (1 + 1e-9)  # rounding must not lose the tail that was seen
     attained = _attained_upper(level, draws, chances) + _attained_upper(level, draws, 1 - chances)
-    return float(-np.expm1((cells * np.log1p(-np.minimum(attained, 1 - 1e-16))).sum()))
+    return float(abs(np.expm1((cells * np.log1p(-np.minimum(attained, 1 - 1e-16))).sum())))
+
+
+def favoured(upper: float, lower: float) -> tuple[float, bool]:
+    """The p-value of a look that is all but one-sided, and whether it is the upper tail that is meant.
+
+    A rig gives somebody more, and what it takes from the others is spread over them: `FAVOURED` of the share goes to
+    what is too often, the rest to what is too rare.
+    """
+    often, rare = upper / FAVOURED, lower / (1 - FAVOURED)
+    return min(1.0, often, rare), often <= rare
+
+
+def favoured_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
+    """As `worst_cell`, nearly all of the share for the fullest cell; counts are flat."""
+    most, least = int(counts.argmax()), int(counts.argmin())
+    upper = binomial_tails(int(counts[most]), draws, chance)[1]
+    lower = binomial_tails(int(counts[least]), draws, chance)[0]
+    p, too_often = favoured(smallest_of(upper, len(counts)), smallest_of(lower, len(counts)))
+    return p, most if too_often else least
 
 
 def _attained_upper(level: float, draws: int, chances: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """The families of tests that make the battery; a new one is a new module and a line in `FAMILIES`."""
 
+from audit.stats.families.aces import ACES
 from audit.stats.families.between_decks import BETWEEN_DECKS
 from audit.stats.families.card_positions import CARD_POSITIONS
 from audit.stats.families.family import Family
@@ -26,6 +27,7 @@ FAMILIES: tuple[Family, ...] = (
     FIVE_CARDS,
     SHOWDOWNS,
     THIRD_STREET_HANDS,
+    ACES,
     PAIRED_HOLES,
     BETWEEN_DECKS,
 )

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.names import card_name, rank_name
-from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
+from audit.stats.pvalue import favoured_cell, pearson_tails, two_sided, worst_cell
 from audit.stats.types import Bars
 
-ACES_WEIGHT = 5.0
+ACES_WEIGHT = 25.0
 """Whoever forces a card forces an ace, so the highest rank is looked at alone as well."""
 
 
@@ -104,7 +104,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
         )
     )
     aces = ranks[-1]
-    p, position = worst_cell(aces, decks, 4 / n)
+    p, position = favoured_cell(aces, decks, 4 / n)
     detail = f"at position {position}: {aces[position]} times, expected {decks * 4 / n:.1f}"
     outcomes.append(Outcome("aces", float(aces[position]), p, n, detail, weight=ACES_WEIGHT))
     return outcomes

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from audit.stats.batch import Batch, Bytes
 from audit.stats.deal import SEATS, third_street
-from audit.stats.families.card_positions import ACES_WEIGHT
 from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.nulls import THIRD_STREET, third_street_counts
 from audit.stats.pvalue import worst_cell, worst_of_cells
@@ -123,17 +122,7 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             name = f"{which} door card of {seats} seats"
             bars = Bars(f"seat with the {which} door card", doors, decks, 1 / seats, lowest=1)
             outcomes.append(Outcome(name, float(doors[seat]), p, seats, detail, bars=bars))
-    return [*outcomes, _aces_outcome(counts, decks)]
-
-
-def _aces_outcome(counts: Counts, decks: int) -> Outcome:
-    """The seat, of all numbers of seats, that is dealt an ace most surprisingly often or rarely."""
-    seated = [(seats, seat) for seats in SEATS for seat in range(seats)]
-    aces = np.concatenate([counts[f"ranks of {seats}"][:, -1] for seats in SEATS])
-    p, worst = worst_cell(aces, decks, HOLDS_RANK)
-    seats, seat = seated[worst]
-    detail = f"seat {seat + 1} of {seats}: {aces[worst]} times, expected {decks * HOLDS_RANK:.1f}"
-    return Outcome("seats with an ace on third street", float(aces[worst]), p, len(aces), detail, weight=ACES_WEIGHT)
+    return outcomes
 
 
 THIRD_STREET_HANDS = Family(

@@ -39,6 +39,8 @@ def test_unshuffled_decks_fail_all_over() -> None:
     result = judged(np.tile(np.arange(52, dtype=np.uint8), (100, 1)))
     assert result.verdict == "fail"
     assert {"card x position", "permutation: cycles", "duplicates: equal: whole decks"} <= failed(result)
+    numbers = [number for test in result.tests for number in (test.statistic, test.p, test.p_adjusted)]
+    assert not np.signbit(numbers).any(), "nothing is -0.0"
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,12 +1,14 @@
 """Each family's null, checked against every permutation of a few cards, and what each count counts."""
 
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from audit.stats.batch import Batch, lehmer_digits, swap_digits
 from audit.stats.families import FAMILIES
+from audit.stats.families.aces import ACES, SEATED, holds_ace
 from audit.stats.families.between_decks import kept_neighbours
 from audit.stats.families.neighbours import STATISTICS as NEIGHBOUR_STATISTICS
 from audit.stats.families.permutations import STATISTICS
@@ -113,3 +115,42 @@ def test_third_street_and_holes_are_where_they_are_dealt() -> None:
 def test_an_impossible_value_has_no_chance() -> None:
     null = STATISTICS[3].null(5)  # cycles: at least one
     assert histogram_outcomes("cycles", np.array([1, 200, 0, 0, 0, 0]), null)[0].p == 0.0
+
+
+def test_aces_are_counted_where_each_seat_is_dealt_its_cards() -> None:
+    decks = fair(80, 9)
+    counts = ACES.count(Batch(decks))
+    for place, (seats, seat) in enumerate(SEATED):
+        aces = decks[:, [seat, seats + seat, 2 * seats + seat]] >= 48
+        assert counts["down"][place] == aces[:, :2].any(axis=1).sum()
+        assert counts["third"][place] == aces.any(axis=1).sum()
+        assert counts["at"][[seat, seats + seat, 2 * seats + seat]].tolist() == aces.sum(axis=0).tolist()
+
+
+def test_the_chance_of_an_ace_is_that_of_all_hands() -> None:
+    for cards in (2, 3):
+        hands = list(combinations(range(52), cards))
+        assert holds_ace(cards) == pytest.approx(sum(hand[-1] >= 48 for hand in hands) / len(hands), rel=1e-12)
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_an_ace_put_into_either_hole_card_of_a_seat_is_seen(skips: bool) -> None:
+    decks, rng = fair(2_000, 12), np.random.default_rng(12)
+    for row in np.flatnonzero(rng.random(2_000) < 0.1):
+        if skips and (decks[row, [3, 9]] >= 48).any():
+            continue
+        hole, ace = rng.choice([3, 9]), rng.choice(np.flatnonzero(decks[row] >= 48))  # the fourth of six seats
+        decks[row, [hole, ace]] = decks[row, [ace, hole]]
+    outcomes = {each.name: each for each in ACES.pvalues(ACES.count(Batch(decks)), 52, 2_000)}
+    assert outcomes["seats with an ace down"].p < 1e-9
+    assert outcomes["seats with an ace down"].detail.startswith("seat 4 of 6")
+
+
+def test_too_few_aces_are_seen_as_well() -> None:
+    decks = fair(3_000, 13)
+    for row in np.flatnonzero((decks[:, :6] >= 48).any(axis=1)):
+        aces, others = np.flatnonzero(decks[row, :6] >= 48), np.flatnonzero(decks[row, 24:] < 48) + 24
+        swap = others[: len(aces)]
+        decks[row, [*aces, *swap]] = decks[row, [*swap, *aces]]
+    for outcome in ACES.pvalues(ACES.count(Batch(decks)), 52, 3_000):
+        assert outcome.p < 1e-9, outcome

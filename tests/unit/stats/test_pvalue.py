@@ -13,6 +13,7 @@ from audit.stats.families.card_positions import class_third_moment, merge_classe
 from audit.stats.pvalue import (
     binomial_tails,
     coincidence_tails,
+    favoured_cell,
     likelihood_ratio_tail,
     paid_tail,
     pearson_tails,
@@ -115,3 +116,23 @@ def test_coincidences_are_poisson_where_pairs_are_few_and_a_pearson_sum_where_th
     many = np.bincount(rng.integers(0, 100, 100_000), minlength=100)
     statistic = float(((many - 1000) ** 2).sum()) / 1000
     assert coincidence_tails(many, 100)[1] == pytest.approx(pearson_tails(statistic, 99, 99 * 98, 100_000)[1], rel=0.1)
+
+
+def test_nearly_all_of_a_favoured_look_is_for_the_fullest_cell() -> None:
+    law = binom(50, 0.2)
+    full, worst = favoured_cell(np.array([10, 25, 9]), 50, 0.2)
+    assert (full, worst) == (pytest.approx((1 - (1 - law.sf(24)) ** 3) / 0.95, rel=1e-9), 1)
+    empty, worst = favoured_cell(np.array([10, 11, 0]), 50, 0.2)
+    assert (empty, worst) == (pytest.approx((1 - (1 - law.cdf(0)) ** 3) / 0.05, rel=1e-9), 2)
+
+
+def test_a_favoured_look_at_one_cell_is_never_too_small() -> None:
+    law = binom(40, 0.3)
+    ps = [favoured_cell(np.array([found]), 40, 0.3)[0] for found in range(41)]
+    for level in ps:
+        assert sum(law.pmf(found) for found, p in enumerate(ps) if p <= level) <= level * (1 + 1e-9)
+
+
+def test_no_p_value_is_a_negative_zero() -> None:
+    none = [smallest_of(0.0, 5), worst_cell(np.array([0, 10_000]), 10_000, 0.5)[0]]
+    assert np.signbit(none).tolist() == [False, False]

@@ -202,9 +202,6 @@ def test_without_a_key_it_is_incomplete(tmp_path: Path) -> None:
     assert (report.verdict, report.exit_code) == ("incomplete", 3)
 
 
-# --- append-only ----------------------------------------------------------------------------------------------------
-
-
 SIZES = [0, 1, 2, 100, 255, 256, 257, 299, 300]
 
 
@@ -255,9 +252,6 @@ UNREADABLE = {
 def test_an_earlier_state_that_is_none_is_unreadable(name: str, tmp_path: Path) -> None:
     report = audit(honest(), tmp_path, since=((name, UNREADABLE[name]),))
     assert (report.verdict, report.exit_code) == ("unreadable", 4)
-
-
-# --- keys -----------------------------------------------------------------------------------------------------------
 
 
 def test_key_ids_and_names_are_checked() -> None:

@@ -10,24 +10,8 @@ from typing import Any
 import pytest
 
 from tests.attacks.judging import audit_entries
-from tests.attacks.maker import Book, Entry, canonical, honest
-
-Path_ = tuple[str | int, ...]
-
-
-def _places(value: Any, at: Path_ = ()) -> Iterator[Path_]:
-    """The path of every member and item, the containers included."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*at, key)
-        yield from _places(inner, (*at, key))
-
-
-def _holder(entry: Entry, place: Path_) -> Any:
-    holder: Any = entry
-    for key in place[:-1]:
-        holder = holder[key]
-    return holder
+from tests.attacks.maker import Book, canonical, honest
+from tests.attacks.mutating import found_at, places
 
 
 def _changed(value: Any) -> Any:
@@ -51,10 +35,10 @@ def _mutants(book: Book) -> Iterator[tuple[str, list[bytes]]]:
     raws = book.raws()
     for index, entry in enumerate(book.entries):
         assert isinstance(entry, dict)
-        for place in _places(entry):
+        for place in places(entry):
             for kind in ("delete", "change"):
                 mutant = copy.deepcopy(entry)
-                holder = _holder(mutant, place)
+                holder = found_at(mutant, place[:-1])
                 if kind == "delete":
                     del holder[place[-1]]
                 else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.attacks.judging import audit_entries
 from tests.attacks.maker import Entry, canonical, honest
+from tests.attacks.mutating import found_at, places
 
 UNBOUND = {"time", "events", "outcome", "reason", "history", "game", "seats", "contributors"}
 """Members that no hash is over: only whoever was there, and keeps receipts, knows them to be others.
@@ -19,33 +19,39 @@ UNBOUND = {"time", "events", "outcome", "reason", "history", "game", "seats", "c
 How a hand was played is one, as long as it is a legal hand. The commitment of a contributor who stayed silent is
 another, and its place in the offer; those of the others are bound by their values.
 """
-_PALETTE = [None, True, 0, 1, 51, 52, 255, -1, 1.5, "", "down", "up", "third", "void", "00" * 32, "00" * 64, [], {}]
+_PALETTE: list[Any] = [
+    None,
+    True,
+    0,
+    1,
+    51,
+    52,
+    255,
+    -1,
+    1.5,
+    "",
+    "down",
+    "up",
+    "third",
+    "void",
+    "00" * 32,
+    "00" * 64,
+    [],
+    {},
+]
 _ALPHABET = "0123456789abcdefTJQKAcdhs-.:Z=+/"
-
-
-def _places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*at, key)
-        yield from _places(inner, (*at, key))
-
-
-def _at(value: Any, place: tuple[str | int, ...]) -> Any:
-    for key in place:
-        value = value[key]
-    return value
 
 
 def _mutate(entries: list[Entry], rng: random.Random) -> None:
     """Changes one place in one way."""
     entry = rng.choice(entries)
-    place = rng.choice(list(_places(entry)))
-    holder, key = _at(entry, place[:-1]), place[-1]
+    place = rng.choice(list(places(entry)))
+    holder, key = found_at(entry, place[:-1]), place[-1]
     old = holder[key]
     kind = rng.choice(["transplant", "palette", "nudge", "delete", "double", "swap items", "borrow", "swap entries"])
     if kind == "transplant":
         other = rng.choice(entries)
-        holder[key] = copy.deepcopy(_at(other, rng.choice(list(_places(other)))))
+        holder[key] = copy.deepcopy(found_at(other, rng.choice(list(places(other)))))
     elif kind == "palette":
         holder[key] = rng.choice(_PALETTE)
     elif kind == "nudge" and isinstance(old, str) and old:
@@ -63,8 +69,8 @@ def _mutate(entries: list[Entry], rng: random.Random) -> None:
     elif kind == "borrow":
         # The member of the same name and place from another entry: another hand's commitment, say.
         lender = rng.choice(entries)
-        if place in set(_places(lender)):
-            holder[key] = copy.deepcopy(_at(lender, place))
+        if place in set(places(lender)):
+            holder[key] = copy.deepcopy(found_at(lender, place))
     elif kind == "swap entries":
         a, b = rng.randrange(len(entries)), rng.randrange(len(entries))
         entries[a], entries[b] = entries[b], entries[a]

@@ -15,7 +15,7 @@ from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
 from dealer.service import hands, messages, validate
 from dealer.service.engine import Command, Engine
-from dealer.service.errors import abort, code_of
+from dealer.service.errors import abort, code_of, draining
 from dealer.service.live import LiveHand
 from dealer.service.metrics import Metrics
 from dealer.service.play import PlayStream
@@ -205,6 +205,7 @@ class DealerServicer:
         """Takes the writer, what names the caller of a call, and what counts calls."""
         self._engine, self._identify, self._metrics = engine, identify, metrics
         self._requests = Requests(engine.signer)
+        self._streams: set[PlayStream] = set()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -245,13 +246,24 @@ class DealerServicer:
     async def _play_hands(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         try:
             caller = self._identify(context)
+            if self._engine.health.draining:
+                raise draining()
             stream = PlayStream(lambda request: self._engine.enqueue(self._played(request, caller)))
-            async for answers in stream.run(requests):
-                yield answers
+            self._streams.add(stream)
+            try:
+                async for answers in stream.run(requests):
+                    yield answers
+            finally:
+                self._streams.discard(stream)
         except asyncio.CancelledError:
             raise
         except Exception as error:
             await abort(context, error)
+
+    def drain(self) -> None:
+        """Ends the open streams as soon as what is under way on them is answered."""
+        for stream in self._streams:
+            stream.drain()
 
     def _played(self, request: pb.PlayRequest, caller: str) -> Command:
         field = request.WhichOneof("request")

@@ -24,6 +24,7 @@ from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactTree, Node, leaf_hash
 from dealer.log.note import NoteSigner
+from dealer.service.errors import draining
 from dealer.service.live import LiveHand, load_hand
 from dealer.service.sources import Sources
 from dealer.service.unit import Limits, Proofs, Reply, Unit
@@ -132,7 +133,7 @@ class Engine:
             Refused: the dealer takes no commands at the moment.
         """
         if self.health.draining:
-            raise Refused(Reason.DRAINING, "the dealer is shutting down: try another, or this one again later")
+            raise draining()
         if self._waiting >= self.limits.pending:
             raise Refused(Reason.TOO_MANY_REQUESTS, f"{self._waiting} requests are waiting: try again later")
         loop = asyncio.get_running_loop()

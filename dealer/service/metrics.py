@@ -1,5 +1,7 @@
 """Metrics for Prometheus, on a port of their own. They hold counts and times, never an id or a card."""
 
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -31,6 +33,20 @@ class Metrics:
         self.batch_commands.observe(commands)
         self.batch_seconds.observe(seconds)
 
-    def listen(self, host: str, port: int) -> None:
-        """Serves the metrics over HTTP from a thread."""
-        start_http_server(port, host, registry=self.registry)
+    def listen(self, host: str, port: int) -> Callable[[], None]:
+        """Serves the metrics over HTTP from a thread.
+
+        Returns:
+            What ends it.
+
+        Raises:
+            OSError: the address cannot be listened on.
+        """
+        server, thread = start_http_server(port, host, registry=self.registry)
+
+        def close() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        return close

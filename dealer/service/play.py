@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from dealer.errors import Reason, Refused
-from dealer.service.errors import status_of
+from dealer.service.errors import draining, status_of
 from dealer.service.validate import decode
 from dealer.v1 import dealer_pb2 as pb
 
@@ -24,12 +24,13 @@ class PlayStream:
         self._room = asyncio.Semaphore(_IN_FLIGHT)
         self._idle = asyncio.Event()
         self._under_way = 0
+        self._draining = False
 
     async def run(self, requests: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yields answers until the caller has ended the stream and everything is answered.
 
         Raises:
-            Refused: a message cannot be read.
+            Refused: a message cannot be read, or the dealer shuts down and everything under way is answered.
         """
         reader = asyncio.create_task(self._read(requests))
         try:
@@ -45,9 +46,20 @@ class PlayStream:
                     answer = self._ready.get_nowait()
                     ended = answer is None
                 yield message.SerializeToString()
+            if self._draining:
+                raise draining()
             await reader
         finally:
             reader.cancel()
+
+    def drain(self) -> None:
+        """Ends the stream once everything under way is answered, whether or not the caller has ended it."""
+        self._draining = True
+        self._end_if_drained()
+
+    def _end_if_drained(self) -> None:
+        if self._draining and not self._under_way:
+            self._ready.put_nowait(None)
 
     async def _read(self, requests: AsyncIterator[bytes]) -> None:
         try:
@@ -76,14 +88,13 @@ class PlayStream:
     def _finish(self, answer: pb.PlayResponse, field: str, future: "asyncio.Future[bytes]") -> None:
         self._under_way -= 1
         self._idle.set()
-        if future.cancelled():
-            return
-        error = future.exception()
-        if error is None:
-            getattr(answer, field).MergeFromString(future.result())
-            self._ready.put_nowait(answer)
-        else:
-            self._fail(answer, error)
+        if not future.cancelled():
+            if (error := future.exception()) is not None:
+                self._fail(answer, error)
+            else:
+                getattr(answer, field).MergeFromString(future.result())
+                self._ready.put_nowait(answer)
+        self._end_if_drained()
 
     def _fail(self, answer: pb.PlayResponse, error: BaseException) -> None:
         status = status_of(error if isinstance(error, Exception) else Exception())

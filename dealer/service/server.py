@@ -20,6 +20,7 @@ from dealer.service import hands
 from dealer.service.datadir import DataDir
 from dealer.service.dealer_service import DealerServicer
 from dealer.service.engine import Command, Engine
+from dealer.service.health import HealthServicer
 from dealer.service.live import LiveHand
 from dealer.service.log_service import LogReader, LogServicer
 from dealer.service.metrics import Metrics
@@ -101,7 +102,7 @@ class Dealer:
         self._held = ExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
         self._deadlines: dict[bytes, asyncio.TimerHandle] = {}
-        self._health = health.aio.HealthServicer()
+        self._health = HealthServicer()
         self._metrics = Metrics()
         self._published: int | None = None
         self.port = 0
@@ -138,11 +139,12 @@ class Dealer:
         self.engine.on_health = self._threadsafe(self._show_health)
         self.engine.on_hands = self._threadsafe(self._watch)
         self.engine.on_batch = self._metrics.batch
-        self._reader = LogReader(lambda: SqliteStore(database, read_only=True))
-        self._held.callback(self._reader.close)
         self._table_hands = Tables(self.engine)
+        self._dealer_service = DealerServicer(self.engine, identify, self._metrics)
         self.engine.start()
         self._held.callback(self.engine.stop)
+        self._reader = LogReader(lambda: SqliteStore(database, read_only=True))
+        self._held.callback(self._reader.close)  # before the writer, who leaves the database in one file
         self._watch(list(self.engine.live.values()))
 
     async def _listen(self, host: str, port: int) -> None:
@@ -161,19 +163,18 @@ class Dealer:
         if not self.port:
             raise ListenError(f"{shown}:{port} cannot be listened on: is another server there?")
         self.address = f"{shown}:{self.port}"
-        await self._server.start()
         if self._settings.metrics is not None:
-            metrics_host, metrics_port = parse_loopback(self._settings.metrics)
             try:
-                self._metrics.listen(metrics_host, metrics_port)
+                self._held.callback(self._metrics.listen(*parse_loopback(self._settings.metrics)))
             except OSError:
                 raise ListenError(f"{self._settings.metrics} cannot be listened on: is another server there?") from None
         await self._set_health()
+        await self._server.start()
 
     def handlers(self) -> list[grpc.GenericRpcHandler]:
         """Returns the services that this dealer serves."""
         return [
-            DealerServicer(self.engine, identify, self._metrics).handler(),
+            self._dealer_service.handler(),
             LogServicer(self.engine, self._reader).handler(),
             TableServicer(self.engine, self._table_hands, identify, self._metrics).handler(),
         ]
@@ -181,15 +182,16 @@ class Dealer:
     async def stop(self) -> None:
         """Drains: takes no more calls, lets those under way end, publishes what they made durable, and lets go."""
         self.engine.health.draining = True
-        await self._set_health()
+        self._metrics.serving.set(False)
         for task in self._tasks:
             task.cancel()
         for deadline in self._deadlines.values():
             deadline.cancel()
+        self._dealer_service.drain()
         self._table_hands.close()
+        await self._health.drain()
         await self._server.stop(self._settings.grace_seconds)
-        with suppress(CutcardError, OSError):
-            await self._publish()
+        await self._tried(self._publish)
         await self._loop.run_in_executor(None, self._held.close)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -200,10 +202,13 @@ class Dealer:
     async def _repeat(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
-            try:
-                await work()
-            except (CutcardError, OSError) as error:
-                _log.error("work in the background failed", work=work.__name__, error=str(error))
+            await self._tried(work)
+
+    async def _tried(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work()
+        except (CutcardError, OSError) as error:
+            _log.error("work in the background failed", work=work.__name__, error=str(error))
 
     def _threadsafe(self, call: Callable[..., None]) -> Callable[..., None]:
         def hop(*arguments: Any) -> None:

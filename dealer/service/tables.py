@@ -17,6 +17,7 @@ import structlog
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.service import table_course, table_play
 from dealer.service.engine import Command, Engine
+from dealer.service.errors import draining
 from dealer.service.table_play import Play
 from dealer.service.unit import Reply, Unit
 from dealer.table.betting import Turn
@@ -145,10 +146,9 @@ class Tables:
         for clock in self._clocks.values():
             clock.timer.cancel()
         self._clocks.clear()
-        draining = Refused(Reason.DRAINING, "the dealer is shutting down: go on at another, or here later")
         for watchers in self._watchers.values():
             for watcher in watchers:
-                watcher.end(draining)
+                watcher.end(draining())
 
     def give_up(self, hand: bytes) -> None:
         """Stops the clock of a hand that is void, and sends its watchers away."""

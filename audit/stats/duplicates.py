@@ -61,8 +61,9 @@ def key_kinds(n: int) -> tuple[KeyKind, ...]:
     kinds = [
         KeyKind("whole decks", min(float(factorial(n)), 2.0**128), (0, 1)),
         KeyKind("decks up to a cut", min(float(factorial(n - 1)), 2.0**128), (2, 3)),
+        KeyKind("decks from either end", min(factorial(n) / 2, 2.0**128), (4, 5)),
     ]
-    row = 4
+    row = 6
     for first in range(0, n - BLOCK + 1, BLOCK):
         kinds.append(KeyKind(f"positions {first} to {first + BLOCK - 1}", float(perm(n, BLOCK)), (row,)))
         row += 1
@@ -83,7 +84,7 @@ def deck_keys(batch: Batch) -> Keys:
     if not key_kinds(n):
         return np.empty((0, decks), np.uint64)
     cards, columns = batch.cards, np.arange(decks)
-    straight = [_packed([cards[p] for p in range(first, min(first + BLOCK, n))]) for first in range(0, n, BLOCK)]
+    straight, backwards = _blocks(cards), _blocks(cards[::-1])
     flat, width = cards.reshape(-1), np.intp(decks)
 
     def after(anchor: int, count: int) -> list[NDArray[np.uint8]]:
@@ -92,14 +93,16 @@ def deck_keys(batch: Batch) -> Keys:
 
     first_anchor, *anchors = _anchors(n)
     turned_cards = after(first_anchor, n - 1)
-    turned = [_packed(turned_cards[first : first + BLOCK]) for first in range(0, n - 1, BLOCK)]
+    turned = _blocks(turned_cards)
     whole_blocks = straight[: n // BLOCK]
+    prints = [_fingerprint(straight, which) for which in range(2)]
     return np.stack(
         [
-            _fingerprint(straight, 0),
-            _fingerprint(straight, 1),
+            *prints,
             _fingerprint(turned, 0),
             _fingerprint(turned, 1),
+            prints[0] + _fingerprint(backwards, 0),  # the same whichever end is the top
+            prints[1] + _fingerprint(backwards, 1),
             *whole_blocks,
             turned[0],
             *(_packed(after(anchor, BLOCK)) for anchor in anchors),
@@ -107,7 +110,12 @@ def deck_keys(batch: Batch) -> Keys:
     )
 
 
-def _packed(cards: Sequence[NDArray[np.uint8]]) -> Keys:
+def _blocks(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> list[Keys]:
+    """Cards one after the other, ten in a word."""
+    return [_packed(cards[first : first + BLOCK]) for first in range(0, len(cards), BLOCK)]
+
+
+def _packed(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> Keys:
     """Up to ten cards, six bits each, in one word."""
     word = cards[0].astype(np.uint64)
     for card in cards[1:]:

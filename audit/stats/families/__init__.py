@@ -11,6 +11,7 @@ from audit.stats.families.permutations import PERMUTATIONS
 from audit.stats.families.position_pairs import ALIKE_POSITIONS, POSITION_PAIRS
 from audit.stats.families.precedence import PRECEDENCE
 from audit.stats.families.showdowns import FIVE_CARDS, SHOWDOWNS
+from audit.stats.families.streams import STREAMS
 from audit.stats.families.successors import SUCCESSORS
 from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
 
@@ -20,6 +21,7 @@ FAMILIES: tuple[Family, ...] = (
     PRECEDENCE,
     LEHMER,
     FISHER_YATES,
+    STREAMS,
     PERMUTATIONS,
     NEIGHBOURS,
     POSITION_PAIRS,

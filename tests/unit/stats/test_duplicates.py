@@ -33,6 +33,14 @@ def test_a_cut_deck_is_equal_up_to_the_cut() -> None:
     assert sum(count for name, count in found.items() if name.startswith("positions")) == 0
 
 
+def test_a_deck_dealt_again_from_the_bottom_is_equal_from_either_end() -> None:
+    decks = fair(500, 9)
+    decks[499] = decks[2][::-1]
+    found = _found(decks)
+    assert found["decks from either end"] == 1
+    assert sum(found.values()) == 1
+
+
 def test_twenty_cards_on_top_are_two_equal_blocks() -> None:
     decks = fair(500, 4)
     decks[499] = np.concatenate([decks[7][:20], np.roll(decks[7][20:], 5)])

@@ -75,7 +75,7 @@ class _Pending:
     loop: asyncio.AbstractEventLoop
     hand: bytes = b""
     reply: Reply | None = None
-    answer: bytes | None = None
+    answer: bytes | None = field(default=None, repr=False)
     error: Exception | None = None
     twin: "_Pending | None" = None
 
@@ -96,6 +96,7 @@ class Engine:
         self.on_health: Callable[[], None] = lambda: None
         self.on_batch: Callable[[int, float], None] = lambda commands, seconds: None
         self.on_hands: Callable[[list[LiveHand]], None] = lambda hands: None
+        self.on_recovery: Callable[[], None] = lambda: None
         self._open_store = open_store
         self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._waiting = 0
@@ -139,12 +140,8 @@ class Engine:
         loop = asyncio.get_running_loop()
         pending = _Pending(command, loop.create_future(), loop)
         self._waiting += 1
-        pending.future.add_done_callback(self._answered)
         self._queue.put(pending)
         return pending.future
-
-    def _answered(self, future: "asyncio.Future[bytes]") -> None:
-        self._waiting -= 1
 
     async def submit(self, command: Command) -> bytes:
         """Has a command carried out and waits for its answer; see `enqueue`."""
@@ -190,15 +187,31 @@ class Engine:
         for key, loop in loops.items():
             mine = [pending for pending in batch if id(pending.loop) == key]
             try:
-                loop.call_soon_threadsafe(_deliver, mine)
+                loop.call_soon_threadsafe(self._deliver, mine)
             except RuntimeError:  # the loop is gone, and with it everybody who waits
                 continue
 
+    def _deliver(self, batch: list[_Pending]) -> None:
+        self._waiting -= len(batch)  # not before: a caller who has gone away leaves its command in the queue
+        for pending in batch:
+            if pending.future.done():
+                continue
+            if pending.error is not None:
+                pending.future.set_exception(pending.error)
+            elif pending.answer is not None:
+                pending.future.set_result(pending.answer)
+            else:
+                pending.future.set_exception(CutcardError("a command was carried out without an answer"))
+
     def _recover(self) -> None:
+        """Reads anew what is durable: of a batch that failed it may be everything or nothing."""
         self.store.close()
         self._load()
+        self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
         self._set_health(storage=True)
         _log.info("storage answers again")
+        self.on_hands(list(self.live.values()))
+        self.on_recovery()
 
     def _commit(self, batch: list[_Pending]) -> None:
         unit = Unit(self)
@@ -213,8 +226,8 @@ class Engine:
             for entry in unit.entries:
                 nodes += tree.append(leaf_hash(entry))
             note = sign_checkpoint(Checkpoint(self.signer.name, tree.size, tree.root()), self.signer)
-            if len(self._nodes) > _NODE_CACHE:
-                self._nodes.clear()
+        if len(self._nodes) > _NODE_CACHE:
+            self._nodes.clear()
         fresh = {(node.level, node.index): node.hash for node in nodes}
         proofs = Proofs(tree.size, note, lambda level, index: fresh.get((level, index)) or self._node(level, index))
         for pending in batch:
@@ -227,12 +240,20 @@ class Engine:
         self.tree, self.note = tree, note
         self._nodes.update(fresh)
         self._publish(unit)
-        self.on_hands(list(unit.hands.values()))
-        for call in unit.after:
-            call()
         for pending in batch:
             if pending.twin is not None:
                 pending.answer, pending.error = pending.twin.answer, pending.twin.error
+        self.on_hands(list(unit.hands.values()))
+        for call in unit.after:
+            self._follow_up(call)
+
+    def _follow_up(self, call: Callable[[], None]) -> None:
+        """Does what follows from a batch; where that fails, the batch is durable all the same and is answered."""
+        try:
+            call()
+        except CutcardError as error:
+            _log.error("storage failed", error=str(error))
+            self._set_health(storage=False)
 
     def _run(self, pending: _Pending, unit: Unit, pendings: dict[tuple[str, bytes], _Pending]) -> None:
         command = pending.command
@@ -282,7 +303,7 @@ class Engine:
         )
 
     def _publish(self, unit: Unit) -> None:
-        """Shows what is durable now, and destroys each seed key whose last hand has closed."""
+        """Shows what is durable now, and has each seed key destroyed whose last hand has closed."""
         if len(self._tables) > _TABLE_CACHE:
             self._tables.clear()
         self._tables.update(unit.tables)
@@ -298,7 +319,7 @@ class Engine:
                     self._seed_keys[hand.sealed.key] += 1
         if spent:
             self._seed_keys += Counter()  # drops the zeros
-            self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
+            unit.after.append(lambda: self.vault.destroy_unused(Purpose.SEED, self._seed_keys))
 
     def _forget(self, unit: Unit) -> tuple[bytes, Reply]:
         def drop() -> None:
@@ -364,15 +385,3 @@ def _row(hand: LiveHand) -> HandRow:
 def _require_same(kept: bytes, asked: bytes) -> None:
     if kept != asked:
         raise Refused(Reason.REQUEST_ID_REUSED, "this request id was used for another request")
-
-
-def _deliver(batch: list[_Pending]) -> None:
-    for pending in batch:
-        if pending.future.done():
-            continue
-        if pending.error is not None:
-            pending.future.set_exception(pending.error)
-        elif pending.answer is not None:
-            pending.future.set_result(pending.answer)
-        else:
-            pending.future.set_exception(CutcardError("a command was carried out without an answer"))

@@ -139,6 +139,7 @@ class Dealer:
         self.engine.on_health = self._threadsafe(self._show_health)
         self.engine.on_hands = self._threadsafe(self._watch)
         self.engine.on_batch = self._metrics.batch
+        self.engine.on_recovery = self._threadsafe(lambda: self._spawn(self._tried(self._table_hands.recover)))
         self._table_hands = Tables(self.engine)
         self._dealer_service = DealerServicer(self.engine, identify, self._metrics)
         self.engine.start()

@@ -64,16 +64,19 @@ class Tables:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> None:
-        """Reads the hands in play back, and sets their clocks."""
+        """Reads the hands in play back, sets their clocks, and tells whoever watches what was missed meanwhile."""
+        known = {*self._watchers, *self._clocks}
 
         def run(unit: Unit) -> tuple[bytes, Reply]:
-            for hand in [live.state.hand for live in self._engine.live.values() if live.referee]:
+            in_play = {live.state.hand for live in self._engine.live.values() if live.referee}
+            for hand in known | in_play:
                 try:
                     play = self.load(unit, hand)
                 except CutcardError as error:
-                    _log.error("a referee's hand cannot go on", error=str(error))
+                    if hand in in_play:
+                        _log.error("a referee's hand cannot go on", error=str(error))
                 else:
-                    unit.after.append(lambda play=play: self._tell(play))  # type: ignore[misc]
+                    unit.after.append(lambda play=play: self._durable(play))  # type: ignore[misc]
             return b"", lambda proofs: b""
 
         await self._engine.submit(Command("", run))
@@ -154,6 +157,7 @@ class Tables:
         """Stops the clock of a hand that is void, and sends its watchers away."""
         if (clock := self._clocks.pop(hand, None)) is not None:
             clock.timer.cancel()
+        self._plays.pop(hand, None)
         for watcher in self._watchers.get(hand, ()):
             watcher.end(_given_up())
 

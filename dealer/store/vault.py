@@ -78,20 +78,24 @@ class Vault:
             raise VaultError("what was sealed at rest has been changed") from None
 
     def destroy_unused(self, purpose: Purpose, used: Iterable[int]) -> None:
-        """Destroys every key of this purpose that is not in use; the next one is made when it is needed."""
+        """Destroys every key of this purpose that is not in use; the next one is made when it is needed.
+
+        Raises:
+            VaultError: one cannot be destroyed.
+        """
         keep = set(used)
         gone = [(key, path) for key, path in self._files(purpose) if key not in keep]
-        for key, path in gone:
-            with path.open("r+b") as file:
-                file.write(bytes(KEY_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-            path.unlink()
-            self._ciphers.pop((purpose, key), None)
-            if self._current.get(purpose, (0, 0.0))[0] == key:
-                del self._current[purpose]
-        if gone:
-            self._sync()
+        try:
+            for key, path in gone:
+                self._ciphers.pop((purpose, key), None)
+                if self._current.get(purpose, (0, 0.0))[0] == key:
+                    del self._current[purpose]
+                _overwrite(path)
+                path.unlink()
+            if gone:
+                self._sync()
+        except OSError as error:
+            raise VaultError(f"a key at rest that nothing needs cannot be destroyed: {error.strerror}") from None
 
     def ids(self, purpose: Purpose) -> set[int]:
         """Returns the ids of the keys that there are."""
@@ -134,3 +138,10 @@ class Vault:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(bytes(KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())

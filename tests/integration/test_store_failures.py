@@ -1,24 +1,33 @@
 """Each storage failure, before and after the batch was durable: nothing is lost, doubled or shown too early."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
+import grpc
 import pytest
 
-from dealer.core.hand import Reveal
+from dealer.core.hand import Reveal, Status, VoidReason
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.merkle import CompactTree, leaf_hash
-from dealer.service import hands
+from dealer.service import hands, server
 from dealer.service.datadir import DataDir
 from dealer.service.engine import Command, Engine
 from dealer.service.hands import Opening
+from dealer.service.live import LiveHand
+from dealer.service.server import Settings
 from dealer.service.sources import Sources
 from dealer.service.unit import Limits, Reply, Unit
 from dealer.store.interface import Batch, StoreError
 from dealer.store.sqlite import SqliteStore
-from dealer.store.vault import Vault
+from dealer.store.vault import Purpose, Vault, VaultError
+from dealer.v1 import dealer_pb2 as dpb
+from dealer.v1 import table_pb2 as pb
+from tests.integration.inside import dealer_inside
+from tests.integration.running import rid
+from tests.integration.table_room import TableRoom
 
 BEFORE, AFTER = "failed before", "failed though it persisted"
 
@@ -168,3 +177,103 @@ async def test_limits_are_held(tmp_path: Path) -> None:
     reasons = [answer.reason for answer in answers if isinstance(answer, Refused)]
     assert reasons == [Reason.TOO_MANY_HANDS, Reason.TOO_MANY_REQUESTS]
     engine.stop()
+
+
+async def test_callers_who_have_gone_away_still_count_for_the_limit(tmp_path: Path) -> None:
+    data = DataDir.at(tmp_path / "gone")
+    data.init("gone.invalid/dealer")
+    limits = Limits(pending=3)
+    engine = Engine(lambda: SqliteStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), limits)
+    for number in range(3):
+        engine.enqueue(opening(f"t{number}", bytes([number]) * 16)).cancel()
+    await asyncio.sleep(0)
+    with pytest.raises(Refused, match="3 requests are waiting"):
+        engine.enqueue(opening("t3", b"3" * 16))
+    carried_out, loop = asyncio.Event(), asyncio.get_running_loop()
+    engine.on_batch = lambda commands, seconds: loop.call_soon_threadsafe(carried_out.set)
+    engine.start()
+    await carried_out.wait()
+    await engine.submit(opening("t3", b"3" * 16))
+    engine.stop()
+
+
+class StuckVault(Vault):
+    """Cannot destroy a key for as long as it is stuck."""
+
+    stuck = False
+
+    def destroy_unused(self, purpose: Purpose, used: Iterable[int]) -> None:
+        if self.stuck:
+            raise VaultError("read-only file system")
+        super().destroy_unused(purpose, used)
+
+
+async def test_a_hand_whose_seed_cannot_be_erased_is_closed_and_answered_and_no_other_is_opened(tmp_path: Path) -> None:
+    data = DataDir.at(tmp_path / "stuck")
+    data.init("stuck.invalid/dealer")
+    vault = StuckVault(data.at_rest, 3600)
+    engine = Engine(lambda: SqliteStore(data.database), data.signer(), vault, Sources(), Limits())
+    engine.start()
+    hand = (await engine.submit(opening("a", b"1" * 16)))[:16]
+
+    def void(unit: Unit) -> tuple[bytes, Reply]:
+        hands.void_hand(unit, hand, VoidReason.OPERATOR)
+        return hand, lambda proofs: b"void"
+
+    vault.stuck = True
+    assert await engine.submit(Command("room", void, b"2" * 16)) == b"void"
+    assert not engine.health.serving
+    with pytest.raises(Refused) as error:
+        await engine.submit(opening("a", b"3" * 16))
+    assert error.value.reason is Reason.STORAGE
+    assert len(vault.ids(Purpose.SEED)) == 1
+
+    vault.stuck = False
+    await engine.probe()
+    assert engine.health.serving
+    assert not vault.ids(Purpose.SEED)
+    await engine.submit(opening("a", b"3" * 16))
+    engine.stop()
+
+
+async def test_watchers_and_clocks_go_on_after_a_step_that_failed_though_it_persisted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FlakyStore.plan = []
+    monkeypatch.setattr(server, "SqliteStore", FlakyStore)
+    async with dealer_inside(tmp_path / "dealer") as (_, room):
+        started = await TableRoom(room.channel).start({1: 1000, 2: 1000}, action_seconds=2)
+        rail = started.watch()
+        seen = started.hand.sequence
+        for _ in range(seen):
+            await rail.read()
+        FlakyStore.plan[:] = [AFTER]
+        request = started.act_request(pb.ACTION_COMPLETE, 100, request_id=rid())
+        with pytest.raises(grpc.aio.AioRpcError):
+            await started.stub.Act(request)
+        acted = (await asyncio.wait_for(rail.read(), 5)).event
+        assert (acted.sequence, acted.seat_acted.action) == (seen + 1, pb.ACTION_COMPLETE)
+        assert (await rail.read()).event.HasField("seat_prompted")
+        timed_out = (await asyncio.wait_for(rail.read(), 5)).event
+        assert timed_out.seat_acted.cause == pb.CAUSE_TIMEOUT
+
+
+async def test_an_offer_that_failed_though_it_persisted_has_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FlakyStore.plan = []
+    monkeypatch.setattr(server, "SqliteStore", FlakyStore)
+    settings = Settings(contribution_seconds=0.2, grace_seconds=1)
+    async with dealer_inside(tmp_path / "dealer", settings=settings) as (dealer, room):
+        locked, loop, told = asyncio.Event(), asyncio.get_running_loop(), dealer.engine.on_hands
+
+        def tell(changed: list[LiveHand]) -> None:
+            told(changed)
+            if [hand.state.status for hand in changed] == [Status.COMMITTED]:
+                loop.call_soon_threadsafe(locked.set)
+
+        dealer.engine.on_hands = tell
+        FlakyStore.plan[:] = [AFTER]
+        with pytest.raises(grpc.aio.AioRpcError):
+            await room.open(contributors=[dpb.Contributor(id="alice", commitment=bytes(32))])
+        await asyncio.wait_for(locked.wait(), 5)

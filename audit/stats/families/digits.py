@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,8 @@ from audit.stats.types import Bars
 WORDS = range(8, 17)
 """Lengths in bits of the random words whose signature is looked for: longer ones do not show."""
 
-RULES = ("word mod m", "word * m >> bits")
-"""Ways to make a word into a digit below m without refusing any."""
+RULES = ("word mod m", "word * m >> bits", "word / (2^bits - 1) * m")
+"""Ways to make a word into a digit below m without refusing any; of the last one, m itself counts as m - 1."""
 
 
 def digit_counts(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -90,24 +91,24 @@ def _uniform_digits(n: int) -> tuple[Floats, Floats]:
 
 
 def signature_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
-    """The strongest signature of a short random word made into a digit by `word mod m` or `word * m >> bits`."""
+    """The strongest signature of a short random word made into a digit by one of `RULES`."""
     n = len(matrix)
-    kinds = [(bits, rule) for bits in WORDS for rule in RULES]
-    signatures = [_signature(n, bits, rule) for bits, rule in kinds]
+    kinds = list(product(WORDS, RULES, (False, True)))
+    signatures = [_signature(n, *kind) for kind in kinds]
     statistics = [float((matrix * signature.weights).sum()) for signature in signatures]
     # The furthest in standard deviations stands for all; that its p-value may not be the least errs on the safe side.
     strongest = int(
         np.argmax([each.deviations(found, decks) for each, found in zip(signatures, statistics, strict=True)])
     )
-    bits, rule = kinds[strongest]
+    bits, rule, from_end = kinds[strongest]
     signature = signatures[strongest]
-    p = likelihood_ratio_tail(statistics[strongest], signature.values, signature.prob, decks)
+    p = likelihood_ratio_tail(statistics[strongest], signature.weights, signature.prob, decks)
     return Outcome(
         f"{prefix}: signature of short words",
         statistics[strongest],
         smallest_of(p, len(kinds)),
         len(kinds),
-        f"strongest: {rule} of {bits}-bit words",
+        f"strongest: {rule} of {bits}-bit words" + (", counted from the end" if from_end else ""),
         weight=SIGNATURE_WEIGHT,
     )
 
@@ -133,7 +134,7 @@ def slot_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
     return Outcome(f"{prefix}: one slot", float(chosen[worst]), smallest_of(p, looks), looks, detail)
 
 
-SIGNATURE_WEIGHT = 5.0
+SIGNATURE_WEIGHT = 10.0
 """Modulo bias is the commonest fault of all, and this the sharpest look at it."""
 
 
@@ -143,34 +144,35 @@ class _Signature:
 
     Attributes:
         weights: (n, n), of digit i being j; 0 for j > i.
-        values: (n, 2), the two values that row i of the weights takes.
-        prob: (n, 2), how likely they are for a uniform digit.
+        prob: (n, n), how likely digit i is j if it is uniform; 0 for j > i.
     """
 
     weights: Floats
-    values: Floats
     prob: Floats
 
     def deviations(self, found: float, decks: int) -> float:
         """How far the sum of the weights of `decks` decks lies above its mean, in standard deviations."""
-        means = (self.values * self.prob).sum(axis=1)
-        variance = float(((self.values - means[:, None]) ** 2 * self.prob).sum())
+        means = (self.weights * self.prob).sum(axis=1)
+        variance = float(((self.weights - means[:, None]) ** 2 * self.prob).sum())
         return (found - decks * float(means.sum())) / (decks * variance) ** 0.5 if variance else 0.0
 
 
 @cache
-def _signature(n: int, bits: int, rule: str) -> _Signature:
-    """Of words of some bits made into 0 … m - 1 by one of `RULES`: some digits have one word more than the others."""
-    words = 1 << bits
-    weights, values, prob = np.zeros((n, n)), np.zeros((n, 2)), np.zeros((n, 2))
+def _signature(n: int, bits: int, rule: str, from_end: bool) -> _Signature:
+    """Of words of some bits made into 0 … m - 1 by one of `RULES`: some digits have a word or two more than others.
+
+    Upwards, `swap(i, i + j)` has its digits counted from the end.
+    """
+    word, weights, prob = np.arange(1 << bits), np.zeros((n, n)), np.zeros((n, n))
     for i in range(n):
         m = i + 1
-        if rule == "word mod m":
-            words_of = words // m + (np.arange(m) < words % m)
+        if rule == RULES[0]:
+            digit = word % m
+        elif rule == RULES[1]:
+            digit = word * m >> bits
         else:
-            words_of = np.diff(-(-np.arange(m + 1) * words // m))
-        weights[i, :m] = np.log(words_of * (m / words))
-        rich = words % m / m
-        values[i] = np.log((words // m + np.arange(2)) * (m / words))
-        prob[i] = 1 - rich, rich
-    return _Signature(weights, values, prob)
+            digit = np.minimum(word * m // (len(word) - 1), i)
+        words_of = np.bincount(digit, minlength=m)
+        weights[i, :m] = np.log((words_of[::-1] if from_end else words_of) * (m / len(word)))
+        prob[i, :m] = 1 / m
+    return _Signature(weights, prob)

@@ -22,7 +22,7 @@ def count(part: Path, **decks: Any) -> None:
     Parts of shards, merged in the order of the shards, give the verdict of `audit stats` over all of them, to the last
     digit. All shards are counted with the same --order, --by, --tests and --deck.
     """
-    corpus = count_decks(collected(**decks), for_merging=True)
+    corpus, _ = count_decks(collected(**decks), for_merging=True)
     write_part(corpus, part)
     decks_counted = 0 if corpus is None else corpus.whole.decks
     click.echo(f"{part}: {decks_counted:,} decks counted")

@@ -189,11 +189,11 @@ def _array_width(source: str) -> int | None:
     return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None
 
 
-def count_decks(options: DeckOptions, *, for_merging: bool = False) -> Corpus | None:
-    """Counts all decks, with a progress bar on a terminal."""
+def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Source]:
+    """Counts all decks, with a progress bar on a terminal; with the counts comes the source, read to its end."""
     source, order = open_decks(options)
     with progress_bar(source.total) as progress:
-        return count_source(
+        corpus = count_source(
             source,
             order=order,
             names=options.tests,
@@ -202,6 +202,7 @@ def count_decks(options: DeckOptions, *, for_merging: bool = False) -> Corpus | 
             for_merging=for_merging,
             progress=progress,
         )
+    return corpus, source
 
 
 @contextmanager

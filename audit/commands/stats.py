@@ -20,7 +20,7 @@ from audit.commands.decks import (
     show,
 )
 from audit.commands.options import format_option
-from audit.stats.battery import judge
+from audit.stats.battery import judge, no_decks
 from audit.stats.sequential import watch
 
 
@@ -51,5 +51,6 @@ def stats(
         with progress_bar(source.total) as progress:
             result = watch(source, alpha, order=order, names=options.tests, progress=progress)
     else:
-        result = judge(count_decks(options), alpha)
+        corpus, source = count_decks(options)
+        result = judge(corpus, alpha) if corpus is not None else no_decks(alpha, [source.name], source.notes)
     ctx.exit(show(result, "json" if as_json else output, report))

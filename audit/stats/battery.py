@@ -75,7 +75,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
         detectable=tuple(detectable_effects(corpus, alpha, [sum(each.weight for each in group) for group in made])),
         pictures=pictures_of(corpus),
         sources=tuple(corpus.sources),
-        notes=tuple(corpus.notes),
+        notes=(*corpus.notes, *_lists_again(corpus, made[0])),
         strata={
             dimension: {label: tallies[label].decks for label in sorted(tallies)}
             for dimension, tallies in corpus.strata.items()
@@ -83,12 +83,23 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
     )
 
 
-def no_decks(alpha: float) -> BatteryResult:
-    """The answer where there was nothing to test."""
+def _lists_again(corpus: Corpus, outcomes: Sequence[Outcome]) -> list[str]:
+    """A note where a whole list of decks seems to be among them twice: the tests count it as dealt twice."""
+    again = max((each.statistic for each in outcomes if each.name == duplicates.WHOLE), default=0.0)
+    if again < duplicates.RUN or not corpus.keys.list_comes_again():
+        return []
+    return [
+        f"{duplicates.RUN} decks or more in a row come again in the same order: if a list of decks was given twice, "
+        "in parts or within one source, give it once; if not, they were dealt twice"
+    ]
+
+
+def no_decks(alpha: float, sources: Sequence[str] = (), notes: Sequence[str] = ()) -> BatteryResult:
+    """The answer where there was nothing to test, in sources of these names, of which there is this to note."""
     rows = [_Row(family.name, family.sees, family.needs, 0, None) for family in FAMILIES]
     rows.append(_Row(duplicates.NAME, duplicates.SEES, duplicates.NEEDS, 0, None))
     tests = tuple(_result(row, nan, alpha) for row in rows)
-    return BatteryResult("insufficient", 0, 0, alpha, tests, 0)
+    return BatteryResult("insufficient", 0, 0, alpha, tests, 0, sources=tuple(sources), notes=tuple(notes))
 
 
 def verdict_of(tests: Sequence[TestResult]) -> Verdict:

@@ -33,6 +33,12 @@ BLOCK = 10
 IN_MEMORY = 1 << 21
 """Decks whose keys are kept in memory; beyond, they go to a temporary file."""
 
+WHOLE = "equal: whole decks"
+"""The name of the test of whole decks."""
+
+RUN = 10
+"""Decks in a row that come again in order: more than any cause but a list that is there twice."""
+
 _ANCHORS = 4
 _FEWEST_CARDS = 20
 _PARTITION = 1 << 22
@@ -184,6 +190,18 @@ class KeyStore:
                     with path.open("ab") as file:
                         file.write(np.ascontiguousarray(rows[:, part_of == part].T).tobytes())
             return sum(_repeats(list(np.fromfile(path, np.uint64).reshape(-1, len(kind.rows)).T)) for path in paths)
+
+    def list_comes_again(self) -> bool:
+        """Whether `RUN` decks in a row are the same, in the same order, as others before them."""
+        prints = np.concatenate([np.asarray(keys[0]) for keys in self.blocks()] or [_none()])
+        order = np.argsort(prints, kind="stable")
+        equal = prints[order[1:]] == prints[order[:-1]]
+        before = np.full(len(prints), -1)
+        before[order[1:][equal]] = order[:-1][equal]
+        apart = np.arange(len(prints)) - before >= RUN  # one deck over and over is no list
+        goes_on = (before[1:] == before[:-1] + 1) & (before[:-1] >= 0) & apart[1:]
+        longest = np.diff(np.flatnonzero(~np.concatenate([[False], goes_on, [False]]))).max(initial=1)
+        return bool(longest >= RUN)
 
     def outcomes(self) -> list[Outcome]:
         """One test for each kind of key."""

@@ -58,7 +58,7 @@ def watch(
         if watcher.alarm is not None:
             break
     if watcher is None:
-        return replace(no_decks(alpha), sequential=True)
+        return replace(no_decks(alpha, [source.name], source.notes), sequential=True)
     return watcher.result(source)
 
 

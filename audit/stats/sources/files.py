@@ -17,6 +17,8 @@ from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, pa
 from audit.stats.types import CHUNK, Chunk
 
 _NPY_MAGIC = b"\x93NUMPY"
+_ZIP_MAGIC = b"PK\x03\x04"
+_ARCHIVE = "an archive (.npz or other .zip); give one .npy array of decks, as numpy.save writes it"
 
 
 class Part(Protocol):
@@ -117,9 +119,9 @@ class ArrayDecks(_Unlabelled):
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
-            raise InputError(f"{name}: not a whole .npy array: {error}") from error
+            raise InputError(f"{name}: not a whole .npy array of card indexes: {_why_no_array(path)}") from error
         if not isinstance(array, np.ndarray):
-            raise InputError(f"{name}: an .npz archive; give one .npy array of decks")
+            raise InputError(f"{name}: {_ARCHIVE}")
         if array.dtype != np.uint8:
             raise InputError(f"{name}: the array is of {array.dtype}; card indexes are uint8 (array.astype('uint8'))")
         if array.ndim != 2 or array.shape[1] != kind.size:
@@ -144,9 +146,20 @@ def open_file(path: Path, kind: DeckKind) -> Part:
         return StreamDecks(_opened(path, str(path)), str(path), kind)
     with _opened(path, str(path)) as stream:
         magic = stream.read(len(_NPY_MAGIC))
+    if magic.startswith(_ZIP_MAGIC):
+        raise InputError(f"{path}: {_ARCHIVE}")
     if magic == _NPY_MAGIC or path.suffix == ".npy":
         return ArrayDecks(path, kind)
     return TextDecks(path, kind)
+
+
+def _why_no_array(path: Path) -> str:
+    """In our words: NumPy's own advise loading what it calls unsafe."""
+    with _opened(path, str(path)) as stream:
+        begins = stream.read(len(_NPY_MAGIC))
+    if begins != _NPY_MAGIC:
+        return "it does not begin as one; text has a name without .npy"
+    return "it is cut short, damaged or of Python objects; card indexes are uint8, shape (N, n)"
 
 
 def _opened(path: Path, name: str) -> BinaryIO:

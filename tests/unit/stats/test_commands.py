@@ -157,3 +157,27 @@ def test_sequential_says_when_it_rang(folder: Path) -> None:
 def test_a_report_is_written_beside_the_answer(folder: Path) -> None:
     assert _run("stats", folder / "riffled.npy", "--jobs", 1, "--report", folder / "r.html").exit_code == 1
     assert "<html" in (folder / "r.html").read_text()
+
+
+def test_a_list_that_one_stream_holds_twice_fails_and_the_report_says_what_may_have_happened(folder: Path) -> None:
+    text = "".join(" ".join(_NAMES[deck]) + "\n" for deck in fair(150, 5))
+    result = _run("stats", "-", "--json", "--jobs", 1, given=text * 2)
+    assert result.exit_code == 1
+    (note,) = json.loads(result.output)["notes"]
+    assert note.startswith("10 decks or more in a row come again in the same order: if a list of decks was given twice")
+
+
+def test_a_list_in_two_parts_beside_the_whole_is_said_as_well(folder: Path) -> None:
+    decks = fair(400, 3)
+    np.save(folder / "one.npy", decks[:170])
+    np.save(folder / "two.npy", decks[170:])
+    result = _run("stats", *(folder / f"{name}.npy" for name in ("fair", "one", "two")), "--json", "--jobs", 1)
+    assert any("come again in the same order" in note for note in json.loads(result.output)["notes"])
+
+
+@pytest.mark.parametrize("watching", [[], ["--sequential"]])
+def test_a_source_without_a_deck_is_named(folder: Path, watching: list[str]) -> None:
+    (folder / "empty.txt").write_text("")
+    result = _run("stats", folder / "empty.txt", "--json", "--jobs", 1, *watching)
+    assert result.exit_code == 3
+    assert json.loads(result.output)["sources"] == [str(folder / "empty.txt")]

@@ -75,3 +75,26 @@ def test_one_repeat_among_a_thousand_decks_is_beyond_chance() -> None:
 def test_small_decks_repeat_by_chance_and_are_left_alone() -> None:
     assert deck_keys(Batch(fair(100, 8, n=8))).shape == (0, 100)
     assert KeyStore(8).outcomes() == []
+
+
+def _list_comes_again(decks: np.ndarray) -> bool:
+    store = KeyStore(52)
+    for first in range(0, len(decks), 64):
+        store.add(deck_keys(Batch(decks[first : first + 64])))
+    return store.list_comes_again()
+
+
+def test_ten_decks_in_a_row_that_come_again_are_a_list_given_twice() -> None:
+    decks = fair(600, 10)
+    assert not _list_comes_again(decks)
+    for count, said in ((9, False), (10, True)):
+        again = decks.copy()
+        again[300 : 300 + count] = decks[40 : 40 + count]
+        assert _list_comes_again(again) == said
+
+
+def test_decks_that_come_again_in_another_order_or_at_once_are_no_list() -> None:
+    decks = fair(600, 11)
+    decks[300:400] = decks[:100][::-1]
+    decks[500:] = decks[499]
+    assert not _list_comes_again(decks)

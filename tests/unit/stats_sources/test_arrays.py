@@ -31,7 +31,7 @@ def test_reads_what_was_saved(order, tmp_path):
         (shuffled(3)[:, :51], r"shape is \(3, 51\); decks are \(N, 52\)"),
         (np.zeros((3, 53), np.uint8), r"shape is \(3, 53\)"),
         (shuffled(1)[0], r"shape is \(52,\)"),
-        (np.array([{}], dtype=object), "not a whole .npy array"),
+        (np.array([{}], dtype=object), "not a whole .npy array.* of Python objects"),
     ],
 )
 def test_wrong_shape_or_type(array, said, tmp_path):
@@ -53,6 +53,15 @@ def test_a_row_that_is_no_permutation(column, value, said, tmp_path):
     assert said in str(caught.value)
 
 
+def test_an_archive_of_arrays(tmp_path):
+    np.savez(tmp_path / "decks.npz", shuffled(3))
+    for name in ("decks.npz", "renamed.npy", "renamed.txt"):
+        path = tmp_path / name
+        path.write_bytes((tmp_path / "decks.npz").read_bytes())
+        with pytest.raises(InputError, match=f"{name}: an archive .* give one .npy array"):
+            open_source([str(path)])
+
+
 def test_half_a_file(tmp_path):
     whole = Path(saved(shuffled(4), tmp_path, "whole.npy")).read_bytes()
     path = tmp_path / "half.npy"
@@ -63,5 +72,6 @@ def test_half_a_file(tmp_path):
 
 def test_text_with_the_name_of_an_array(tmp_path):
     (tmp_path / "text.npy").write_text("2c 2d\n")
-    with pytest.raises(InputError, match="not a whole"):
+    with pytest.raises(InputError, match=r"not a whole .* text has a name without \.npy") as caught:
         open_source([str(tmp_path / "text.npy")])
+    assert "pickle" not in str(caught.value)

@@ -5,6 +5,7 @@ Nothing of a sealed hand that its close does not open is given unless the caller
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from audit import protocol
@@ -17,6 +18,7 @@ from audit.found import FoundHand, find_hand
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.merkle import leaf_hash
+from audit.since import read as read_earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Explanation:
         key: the verifier key that the log was held against, None where none was given.
         steps: the hashes, each using what came before it.
         notes: what cannot be shown, and why.
+        compared: how many earlier states the log's tree was held against.
     """
 
     hand: str
@@ -79,6 +82,7 @@ class Explanation:
     key: VerifierKey | None
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    compared: int = 0
 
     @property
     def close(self) -> Close | None:
@@ -93,7 +97,8 @@ class Explanation:
     @property
     def made(self) -> list[str]:
         """The names of the checks that were made."""
-        return [*(["checkpoint"] if self.key is not None else []), *dict.fromkeys(self.outcome.made)]
+        tree = ["checkpoint"] * (self.key is not None) + ["append-only"] * (self.compared > 0)
+        return [*tree, *dict.fromkeys(self.outcome.made)]
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
         """Verdict and exit code. `holds` is of one hand: whether the log is valid, only `audit verify` can say."""
@@ -105,7 +110,13 @@ class Explanation:
 
 
 def explain(
-    log: Log, hand: bytes, keys: EscrowKeys, *, key: VerifierKey | None = None, show_sealed: bool = False
+    log: Log,
+    hand: bytes,
+    keys: EscrowKeys,
+    *,
+    key: VerifierKey | None = None,
+    since: Sequence[tuple[str, bytes]] = (),
+    show_sealed: bool = False,
 ) -> Explanation:
     """Finds a hand and lays out every hash that it rests on.
 
@@ -114,19 +125,23 @@ def explain(
         hand: its 16 bytes.
         keys: the auditor's escrow keys.
         key: the verifier key that is pinned; without one the way from the entries to the signed root is left out.
+        since: earlier checkpoints or receipts, each with a name: this log must extend them. They need a key.
         show_sealed: give away a sealed hand's seed, deck and salts, where a key opens its escrow.
 
     Raises:
-        InputError: the log cannot be read, or has neither offer nor commit of this hand.
+        InputError: the log or an earlier state cannot be read, or there is neither offer nor commit of this hand.
     """
-    found = find_hand(log, hand, key)
+    earlier = [read_earlier(name, data, key) for name, data in since] if key is not None else []
+    found = find_hand(log, hand, key, earlier)
     told = _open(found, hand, keys, key)
+    told.compared = len(earlier)
     sealed = told.opening.reveal == "sealed"
     known = told.outcome.seed is not None
     if key is None:
         told.notes.append(
             "no verifier key was given (--key): who signed the log, and that these entries are in it, was not checked"
         )
+        told.notes += [f"{name} was not compared: without a verifier key nobody vouches for it" for name, _ in since]
     if sealed and not (show_sealed and known):
         told.notes.append(
             "this hand is sealed: its seed and the cards that nobody saw stay closed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from audit.entries import Close, Commit, Offer, Unknown, parse
@@ -13,6 +14,7 @@ from audit.log import Log
 from audit.merkle import EMPTY_ROOT, Node, climb, full_root, leaf_hash
 from audit.note import Checkpoint
 from audit.signed import check_checkpoint, is_test_name
+from audit.since import Earlier, check_append_only
 from audit.tiles import WIDTH
 from audit.wording import counted
 
@@ -42,13 +44,14 @@ class FoundHand:
     is_test: bool = False
 
 
-def find_hand(log: Log, hand: bytes, key: VerifierKey | None) -> FoundHand:
+def find_hand(log: Log, hand: bytes, key: VerifierKey | None, earlier: Sequence[Earlier] = ()) -> FoundHand:
     """Looks for a hand's entries; with a key, checks who signed the log and builds the tree that its root is of.
 
     Args:
         log: where to look; it is closed afterwards.
         hand: its 16 bytes.
         key: the verifier key that is pinned. Without one nothing is looked at beyond the hand's close.
+        earlier: states of the log that its tree must extend, each signed by `key`.
 
     Raises:
         InputError: the log cannot be read, or has neither offer nor commit of this hand.
@@ -61,7 +64,7 @@ def find_hand(log: Log, hand: bytes, key: VerifierKey | None) -> FoundHand:
         if checkpoint is None:
             raise InputError(f"{log.address}: {findings[0].detail}")
         found = FoundHand(checkpoint, findings=findings, is_test=is_test_name(key, checkpoint))
-        tree = _Tree()
+        tree = _Tree({e.checkpoint.size for e in earlier}, {e.index for e in earlier if e.index is not None})
         for number in range(-(-checkpoint.size // WIDTH)):
             raws = _bundle(log, number, checkpoint.size)
             mine = _look(found, hand, number * WIDTH, raws)
@@ -75,6 +78,10 @@ def find_hand(log: Log, hand: bytes, key: VerifierKey | None) -> FoundHand:
         raise InputError(f"{log.address} has neither offer nor commit of hand {hand_text(hand)}")
     if key is not None:
         _check_places(found, tree)
+        for each in earlier:
+            size = each.checkpoint.size
+            root = tree.root(size) if size <= found.checkpoint.size else None
+            found.findings += check_append_only(each, found.checkpoint.size, root, tree.leaf(each.index))
     return found
 
 
@@ -119,22 +126,33 @@ def _keep(found: FoundHand, hand: bytes, at: int, raw: bytes) -> None:
 
 
 class _Tree:
-    """The whole log's tree by its bundles, with the leaves of those that the hand is in."""
+    """The whole log's tree by its bundles, with the leaves of those that somebody asks for."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: set[int], indexes: set[int]) -> None:
         self._bundles: list[bytes] = []
         self._leaves: dict[int, list[bytes]] = {}
+        self._wanted = {number // WIDTH for number in sizes | indexes}
 
     def grow(self, raws: list[bytes], *, keep: bool) -> None:
         """Takes the next bundle; `keep` says whether somebody will climb from one of its leaves."""
         leaves = [leaf_hash(raw) for raw in raws]
-        if keep:
-            self._leaves[len(self._bundles)] = leaves
+        number = len(self._bundles)
+        if keep or number in self._wanted:
+            self._leaves[number] = leaves
         self._bundles.append(full_root(leaves) if len(leaves) == WIDTH else _root(leaves))
 
-    def root(self) -> bytes:
-        """The root over everything."""
-        return _root(self._bundles) if self._bundles else EMPTY_ROOT
+    def root(self, size: int | None = None) -> bytes:
+        """The root over everything, or over the first `size` entries (one of the sizes asked for)."""
+        if size is None:
+            return _root(self._bundles)
+        number, within = divmod(size, WIDTH)
+        return _root(self._bundles[:number] + ([_root(self._leaves[number][:within])] if within else []))
+
+    def leaf(self, index: int | None) -> bytes | None:
+        """The hash of a leaf that was asked for; None where the tree does not have it."""
+        number, within = divmod(index or 0, WIDTH)
+        leaves = self._leaves.get(number, [])
+        return leaves[within] if index is not None and within < len(leaves) else None
 
     def way(self, index: int) -> list[Node]:
         """The nodes between a leaf and the root."""
@@ -143,8 +161,9 @@ class _Tree:
 
 
 def _root(hashes: list[bytes]) -> bytes:
-    nodes = climb(hashes, 0)
-    return nodes[-1].hash if nodes else hashes[0]
+    if len(hashes) < 2:
+        return hashes[0] if hashes else EMPTY_ROOT
+    return climb(hashes, 0)[-1].hash
 
 
 def _check_places(found: FoundHand, tree: _Tree) -> None:

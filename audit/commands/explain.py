@@ -11,6 +11,7 @@ from audit.commands.options import (
     escrow_keys,
     format_option,
     key_option,
+    since_option,
 )
 from audit.errors import FormatError, InputError
 from audit.explain import explain as explain_hand
@@ -32,6 +33,7 @@ from audit.report.console import console
     is_flag=True,
     help="Give away a sealed hand's seed, deck and salts too (needs --escrow-key). They are private.",
 )
+@since_option
 @allow_test_option
 @format_option
 @click.pass_context
@@ -42,6 +44,7 @@ def explain(
     key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     show_sealed: bool,
+    since: tuple[tuple[str, bytes], ...],
     allow_test: bool,
     output: str,
 ) -> None:
@@ -58,7 +61,8 @@ def explain(
     if show_sealed and not escrow_key_files:
         raise click.UsageError("--show-sealed needs --escrow-key")
     try:
-        told = explain_hand(log, wanted, escrow_keys(escrow_key_files), key=key, show_sealed=show_sealed)
+        keys = escrow_keys(escrow_key_files)
+        told = explain_hand(log, wanted, keys, key=key, since=since, show_sealed=show_sealed)
     except InputError as error:
         if output != "json":
             raise

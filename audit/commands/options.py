@@ -117,6 +117,12 @@ escrow_key_option = click.option(
     multiple=True,
     help="Hex of a raw X25519 private key that opens sealed hands; may be given more than once.",
 )
+since_option = click.option(
+    "--since",
+    type=FileType(),
+    multiple=True,
+    help="An earlier checkpoint or receipt, which this log must extend; may be given more than once.",
+)
 allow_test_option = click.option("--allow-test", is_flag=True, help="Judge a test double's record as any other.")
 format_option = click.option(
     "--format",

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from audit.commands.options import (
-    FileType,
     LogType,
     allow_test_option,
     escrow_key_option,
     escrow_keys,
     format_option,
     key_option,
+    since_option,
 )
 from audit.keys import VerifierKey
 from audit.log import Log
@@ -65,12 +65,7 @@ def processes() -> int:
 @click.argument("log", type=LogType())
 @key_option
 @escrow_key_option
-@click.option(
-    "--since",
-    type=FileType(),
-    multiple=True,
-    help="An earlier checkpoint or receipt, which this log must extend; may be given more than once.",
-)
+@since_option
 @allow_test_option
 @click.option("--jobs", type=click.IntRange(min=1), default=processes, show_default="all cores", help="Processes.")
 @click.option("--show", type=click.IntRange(min=0), default=20, show_default=True, help="Findings to print as text.")

@@ -101,6 +101,23 @@ def test_a_key_leads_from_each_entry_to_the_signed_root(hand: str, tmp_path: Pat
         assert (steps[-1]["stated"], steps[-1]["holds"]) == (value["checkpoint"]["root"], True)
 
 
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 300])
+def test_an_earlier_state_must_be_a_prefix(size: int, tmp_path: Path) -> None:
+    book = many(150)
+    book.write(tmp_path)
+    raws = book.raws()
+    old, fork = tmp_path / "old", tmp_path / "fork"
+    old.write_bytes(SIGNER.receipt(raws[:size], size // 2) if size else SIGNER.checkpoint([]))
+    fork.write_bytes(SIGNER.checkpoint([*raws[:size], b"another", *raws[size + 1 :]]))
+    hand, key = uuid7("many 5"), ["--key", SIGNER.verifier]
+    assert "append-only" in explained(tmp_path, hand, *key, "--since", old)["checks"]
+    found = explained(tmp_path, hand, *key, "--since", old, "--since", fork, code=1)["findings"]
+    assert [each["check"] for each in found] == ["append-only"]
+    assert any("was not compared" in text for text in explained(tmp_path, hand, "--since", fork)["notes"])
+    fork.write_bytes(Signer(private=b"x" * 32).checkpoint(raws))
+    assert explained(tmp_path, hand, *key, "--since", fork, code=4)["verdict"] == "unreadable"
+
+
 def test_without_a_key_it_says_that_nobody_was_held_to_it(folder: Path) -> None:
     value = explained(folder, uuid7("board"))
     assert value["verdict"] == "holds"

@@ -1,5 +1,6 @@
 """The command `dealer`: make a data folder, serve, print the key, export the log."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,17 @@ _DEV_ORIGIN = "dev.invalid/dealer"
 
 
 class _Group(click.Group):
-    """Says an error of the dealer as one line, and exits with 1."""
+    """Says an error of the dealer, or of the files that it was given, as one line, and exits with 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except CutcardError as error:
             raise click.ClickException(str(error)) from None
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
 
 
 def _data_options(command: C) -> C:
@@ -131,13 +136,13 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
 
     data = DataDir.at(data_dir, at_rest_dir)
     data.check()
-    store = SqliteStore(data.database, read_only=True)
-    note = store.checkpoint()
-    size = read_checkpoint(note).size
-    try:
-        publish(out, 0, size, note, store.node, store.entries)
-    except OSError as error:
-        raise CutcardError(f"{out} cannot be written: {error.strerror}") from None
+    with closing(SqliteStore(data.database, read_only=True)) as store:
+        note = store.checkpoint()
+        size = read_checkpoint(note).size
+        try:
+            publish(out, 0, size, note, store.node, store.entries)
+        except OSError as error:
+            raise CutcardError(f"{out} cannot be written: {error.strerror}") from None
     click.echo(f"{size} entries in {out}")
 
 

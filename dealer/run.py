@@ -34,10 +34,12 @@ def run_until_stopped(server: Server, *more: str) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await server.start()
-        click.echo("\n".join([f"listening on {server.address}", *more]))
-        sys.stdout.flush()
-        await stopped.wait()
-        await server.stop()
+        try:
+            click.echo("\n".join([f"listening on {server.address}", *more]))
+            sys.stdout.flush()
+            await stopped.wait()
+        finally:
+            await server.stop()
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(run())

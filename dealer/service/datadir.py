@@ -3,7 +3,7 @@
 ```
 DATA/log.key          the log's signing key, 0600: back it up apart, once
 DATA/db/              the database: what a backup copies
-DATA/at-rest/         keys that seal seeds and answers: never in a backup
+DATA/at-rest/         keys that seal seeds and answers: never in a backup; and `owner`, the log that they serve
 DATA/public/          the static log, for any web server
 DATA/lock             held by the server that runs
 ```
@@ -13,7 +13,7 @@ import base64
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,8 +61,15 @@ class DataDir:
         return self.root / "public"
 
     def exists(self) -> bool:
-        """Tells whether anything is there."""
-        return self.root.exists() and any(self.root.iterdir())
+        """Tells whether anything is there.
+
+        Raises:
+            DataDirError: it is no folder, or cannot be read.
+        """
+        try:
+            return self.root.exists() and any(self.root.iterdir())
+        except OSError as error:
+            raise DataDirError(f"{self.root} cannot be read: {error.strerror}") from None
 
     def init(self, origin: str) -> None:
         """Makes the folder, the key last: without it the folder is half made.
@@ -77,6 +84,8 @@ class DataDir:
         if self.exists():
             raise DataDirError(f"{self.root} is not empty: nothing was made")
         try:
+            if self.at_rest.exists() and any(self.at_rest.iterdir()):
+                raise DataDirError(f"{self.at_rest} is not empty: the keys at rest need a folder of their own")
             for folder in (self.root, self.database.parent, self.at_rest, self.public):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.public.chmod(0o755)
@@ -84,6 +93,7 @@ class DataDir:
             signer = NoteSigner(origin, key)
             empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer)
             SqliteStore.create(self.database, origin, empty)
+            self._claim_at_rest(signer)
             raw = base64.b64encode(key.private_bytes_raw()).decode("ascii")
             _write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
         except OSError as error:
@@ -102,9 +112,10 @@ class DataDir:
             )
         missing = [path for path in (self.key, self.database, self.at_rest) if not path.exists()]
         if missing:
+            elsewhere = ", or name it with --at-rest-dir" if missing[0] == self.at_rest else ""
             raise DataDirError(
-                f"the data folder {self.root} is half made: {missing[0]} is missing. Restore it, or make another:\n"
-                f"  dealer init --data-dir ANOTHER-DIR --origin YOUR.DOMAIN/ANOTHER-ROOM"
+                f"the data folder {self.root} is half made: {missing[0]} is missing. Restore it{elsewhere}, or make "
+                f"another:\n  dealer init --data-dir ANOTHER-DIR --origin YOUR.DOMAIN/ANOTHER-ROOM"
             )
 
     def signer(self) -> NoteSigner:
@@ -124,12 +135,16 @@ class DataDir:
 
     @contextmanager
     def only_server(self) -> Iterator[None]:
-        """Holds the folder for one server.
+        """Holds the folder, and that of the keys at rest, for one server.
 
         Raises:
-            DataDirError: another server has it.
+            DataDirError: another server has it, the keys at rest are another dealer's, or it cannot be written.
         """
-        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._claim_at_rest(self.signer())
+            descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise DataDirError(f"{error.filename} cannot be written: {error.strerror}") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -139,6 +154,17 @@ class DataDir:
             yield
         finally:
             os.close(descriptor)
+
+    def _claim_at_rest(self, signer: NoteSigner) -> None:
+        """Holds the folder of the keys at rest for one log: a dealer destroys every key there that it does not need."""
+        owner = self.at_rest / "owner"
+        with suppress(FileExistsError):
+            _write_secret(owner, f"{signer.verifier_key}\n")
+        if (found := owner.read_text("utf-8").strip()) != signer.verifier_key:
+            raise DataDirError(
+                f"the keys at rest in {self.at_rest} serve the log {found.partition('+')[0]}, and not that of this signing "
+                f"key, {signer.name}: give each dealer a folder of its own"
+            )
 
 
 def _write_secret(path: Path, text: str) -> None:

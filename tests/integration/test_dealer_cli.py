@@ -58,6 +58,36 @@ def test_serve_refuses_a_half_made_folder(tmp_path: Path, part: str) -> None:
         assert "dealer init" in done.stderr
 
 
+def test_keys_at_rest_serve_one_log_alone(tmp_path: Path) -> None:
+    def init_at(data: str, *options: str | Path) -> "subprocess.CompletedProcess[str]":
+        return run_tool("dealer", "init", "--data-dir", tmp_path / data, "--origin", f"cli.invalid/{data}", *options)
+
+    keys = tmp_path / "keys"
+    assert init_at("first", "--at-rest-dir", keys).returncode == 0
+    refused = init_at("second", "--at-rest-dir", keys)
+    assert (refused.returncode, "keys is not empty" in refused.stderr) == (1, True)
+    assert not (tmp_path / "second").exists()
+    assert init_at("second").returncode == 0
+    refused = serve("--data-dir", tmp_path / "second", "--at-rest-dir", keys, "--listen", "127.0.0.1:0")
+    assert (refused.returncode, "serve the log cli.invalid/first" in refused.stderr) == (1, True)
+    with running(tmp_path / "first", "--at-rest-dir", str(keys)) as first:
+        first.room().open()
+        assert len(list(keys.glob("seed-*.key"))) == 1
+    refused = serve("--data-dir", tmp_path / "first", "--listen", "127.0.0.1:0")
+    assert (refused.returncode, "--at-rest-dir" in refused.stderr) == (1, True)
+
+
+def test_files_where_folders_belong_are_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    init(tmp_path / "data")
+    (tmp_path / "data" / "public").rmdir()
+    (tmp_path / "data" / "public").write_text("")
+    for data, named in (("file", "file"), ("data", "public")):
+        done = serve("--data-dir", tmp_path / data, "--listen", "127.0.0.1:0")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert named in done.stderr
+
+
 def test_one_folder_and_one_port_have_one_server(tmp_path: Path) -> None:
     with running(tmp_path / "first") as first:
         done = serve("--data-dir", first.data, "--listen", "127.0.0.1:0")

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from audit.wording import counted
+
 CHECKS = (
     "checkpoint",
     "append-only",
@@ -56,8 +58,8 @@ class Finding:
 class Several:
     """Things of one kind, of which the first few are named and all are counted."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, one: str, many: str) -> None:
+        self._one, self._many = one, many
         self._first: list[str] = []
         self._count = 0
 
@@ -70,7 +72,7 @@ class Several:
     def texts(self) -> list[str]:
         """The first ones, and how many more there are."""
         more = self._count - len(self._first)
-        return self._first + ([f"and {more} more {self._kind}"] if more else [])
+        return self._first + ([f"and {counted(more, f'more {self._one}', f'more {self._many}')}"] if more else [])
 
 
 @dataclass(slots=True)

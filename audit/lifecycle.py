@@ -188,7 +188,7 @@ class Lifecycle:
 
     def finish(self) -> Iterator[Unchecked]:
         """Ends the log: says which hands are open, and gives what is still to be checked of them."""
-        still_open = Several("open hands")
+        still_open = Several("open hand", "open hands")
         for hand in self._open_hands():
             if self.tables[hand.table].current is hand:
                 still_open.add(f"{hand.name} is open: number {hand.number} at table {hand.table}")

@@ -150,8 +150,8 @@ class _Audit:
         self._earlier: list[Earlier] = []
         self._entries = 0
         self._without_key = 0
-        self._missing_tiles = Several("hash tiles that are not there")
-        self._unknown = Several("unknown entries")
+        self._missing_tiles = Several("hash tile that is not there", "hash tiles that are not there")
+        self._unknown = Several("unknown entry", "unknown entries")
         self._unchecked: list[Unchecked] = []
 
     def run(self) -> Report:

@@ -162,8 +162,8 @@ class DataDir:
             _write_secret(owner, f"{signer.verifier_key}\n")
         if (found := owner.read_text("utf-8").strip()) != signer.verifier_key:
             raise DataDirError(
-                f"the keys at rest in {self.at_rest} serve the log {found.partition('+')[0]}, and not that of this signing "
-                f"key, {signer.name}: give each dealer a folder of its own"
+                f"the keys at rest in {self.at_rest} serve the log {found.partition('+')[0]}, and the signing key is "
+                f"another, of {signer.name}: give each dealer a folder of its own"
             )
 
 

@@ -115,7 +115,7 @@ class Requests:
 
     def show_cards(self, request: pb.ShowCardsRequest, caller: str) -> Run:
         """Turns cards up."""
-        hand, positions = validate.hand_id(request.hand_id), tuple(request.positions)
+        hand, positions = validate.hand_id(request.hand_id), validate.positions(request.positions)
 
         def run(unit: Unit) -> tuple[bytes, Reply]:
             _require_own(unit, hand, caller)

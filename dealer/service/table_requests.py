@@ -5,7 +5,7 @@ from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD_HI_LO
 from dealer.service.hands import Opening
 from dealer.service.table_views import ACTION, RAIL
-from dealer.service.validate import GAMES_BY_ENUM, REVEALS, seats, table_id
+from dealer.service.validate import GAMES_BY_ENUM, REVEALS, require_seats, seats, table_id
 from dealer.service.validate import seat as one_seat
 from dealer.table.betting import Option
 from dealer.table.stakes import Lineup, Stakes
@@ -30,7 +30,8 @@ def opening(request: pb.StartHandRequest) -> tuple[Opening, Lineup, int]:
         raise Refused(Reason.INVALID_REVEAL, "reveal must be set to a known policy")
     if not request.HasField("stakes"):
         raise Refused(Reason.INVALID_STAKES, "stakes must be set")
-    numbers = seats((each.seat for each in request.seats), game.min_seats, game.max_seats)
+    require_seats(len(request.seats), game.min_seats, game.max_seats)
+    numbers = seats([each.seat for each in request.seats], game.min_seats, game.max_seats)
     stacks = tuple(each.stack for each in request.seats)
     lineup = Lineup(game is SEVEN_CARD_STUD_HI_LO, _stakes(request.stakes), numbers, stacks)
     return (

@@ -1,7 +1,7 @@
 """From a request's bytes to values whose form has been checked; what depends on a hand's state is checked later."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -36,6 +36,8 @@ VOID_REASONS = {
     types_pb2.VOID_REASON_FAILURE: VoidReason.FAILURE,
 }
 MAX_CONTRIBUTORS = 64
+MAX_CARDS = 1024
+"""How many cards a request may name; no deck is as large, and what is above it is not looked at one by one."""
 
 M = TypeVar("M", bound=Message)
 
@@ -106,16 +108,21 @@ def opening(request: dealer_pb2.OpenHandRequest) -> Opening:
     )
 
 
-def seats(numbers: Iterable[int], fewest: int, most: int) -> tuple[int, ...]:
+def seats(numbers: Sequence[int], fewest: int, most: int) -> tuple[int, ...]:
     """Reads seats in dealing order."""
+    require_seats(len(numbers), fewest, most)
     given = tuple(numbers)
-    if not fewest <= len(given) <= most:
-        raise Refused(Reason.INVALID_SEATS, f"this game takes {fewest} to {most} seats, not {len(given)}")
     if len(set(given)) != len(given):
         raise Refused(Reason.INVALID_SEATS, "a seat is named twice")
     if not all(1 <= seat <= MAX_SEAT for seat in given):
         raise Refused(Reason.INVALID_SEATS, f"seats are numbered from 1 to {MAX_SEAT}")
     return given
+
+
+def require_seats(count: int, fewest: int, most: int) -> None:
+    """Holds where a game takes so many seats."""
+    if not fewest <= count <= most:
+        raise Refused(Reason.INVALID_SEATS, f"this game takes {fewest} to {most} seats, not {count}")
 
 
 def seat(number: int) -> int:
@@ -125,10 +132,10 @@ def seat(number: int) -> int:
     return number
 
 
-def _contributors(given: Iterable[dealer_pb2.Contributor]) -> tuple[tuple[str, bytes], ...]:
-    invited = tuple((each.id, each.commitment) for each in given)
-    if len(invited) > MAX_CONTRIBUTORS:
+def _contributors(given: Sequence[dealer_pb2.Contributor]) -> tuple[tuple[str, bytes], ...]:
+    if len(given) > MAX_CONTRIBUTORS:
         raise Refused(Reason.INVALID_CONTRIBUTORS, f"at most {MAX_CONTRIBUTORS} contributors can be invited")
+    invited = tuple((each.id, each.commitment) for each in given)
     if len({name for name, _ in invited}) != len(invited):
         raise Refused(Reason.INVALID_CONTRIBUTORS, "a contributor is named twice")
     for name, commitment in invited:
@@ -158,8 +165,9 @@ def street(value: types_pb2.Street.ValueType) -> str:
     return name
 
 
-def draws(given: Iterable[dealer_pb2.Draw]) -> tuple[tuple[int, Face], ...]:
+def draws(given: Sequence[dealer_pb2.Draw]) -> tuple[tuple[int, Face], ...]:
     """Reads the cards that are asked for; the board's seat 0 must be said."""
+    _require_count(given, Reason.INVALID_DRAWS)
     wanted = []
     for each in given:
         face = FACES.get(each.face)
@@ -171,6 +179,17 @@ def draws(given: Iterable[dealer_pb2.Draw]) -> tuple[tuple[int, Face], ...]:
     if not wanted:
         raise Refused(Reason.INVALID_DRAWS, "no card is asked for")
     return tuple(wanted)
+
+
+def positions(given: Sequence[int]) -> tuple[int, ...]:
+    """Reads the positions of cards that are to be shown."""
+    _require_count(given, Reason.INVALID_POSITIONS)
+    return tuple(given)
+
+
+def _require_count(cards: Sequence[object], reason: Reason) -> None:
+    if len(cards) > MAX_CARDS:
+        raise Refused(reason, f"{len(cards)} cards are named, and a request may name {MAX_CARDS}")
 
 
 def void_reason(value: types_pb2.VoidReason.ValueType) -> VoidReason:

@@ -138,6 +138,7 @@ STEPS: list[tuple[str, dict[str, Any], list[Step], Step, grpc.StatusCode, str]] 
     ("a seat not in", {"game": DRAW}, [], lambda r, h: r.draw(h, (99, 1)), INVALID, "INVALID_SEAT"),
     ("a board card down", {"game": DRAW}, [], lambda r, h: r.draw(h, (0, 1)), INVALID, "INVALID_DRAWS"),
     ("53 cards", {"game": DRAW}, [], lambda r, h: r.draw(h, *[(1, 1)] * 53), FAILED, "NOT_ENOUGH_CARDS"),
+    ("1,025 cards", {"game": DRAW}, [], lambda r, h: r.draw(h, *[(1, 1)] * 1025), INVALID, "INVALID_DRAWS"),
     (
         "a draw for a folded seat",
         {"game": DRAW},

@@ -84,10 +84,11 @@ def _ranks_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     return hits, None, np.full(len(hits), HOLDS_RANK)
 
 
-def _aces_down(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
+def _aces_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     aces = aces_at(batch)
-    hits = np.stack([aces[seat] | aces[seats + seat] for seats, seat in SEATED])
-    return hits, None, np.full(len(hits), holds_ace(2))
+    down = [aces[seat] | aces[seats + seat] for seats, seat in SEATED]
+    third = [has | aces[2 * seats + seat] for has, (seats, seat) in zip(down, SEATED, strict=True)]
+    return np.stack(down + third), None, np.repeat([holds_ace(2), holds_ace(3)], len(SEATED))
 
 
 def _both_paired(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
@@ -114,7 +115,7 @@ def _wins(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
 BETS = (
     Bets("ranks at positions", "A rank that lies at a position too often or too rarely.", None, _ranks_at_positions),
     Bets("ranks held on third street", "A seat that is dealt a rank too often or too rarely.", 52, _ranks_held),
-    Bets("seats with an ace down", "A seat that is dealt an ace down too often.", 52, _aces_down),
+    Bets("seats with an ace", "A seat that is dealt an ace too often, down or among its first three.", 52, _aces_held),
     Bets("two seats paired", "Two seats that are both dealt a pair down too often.", 52, _both_paired),
     Bets("seats that win", "A seat that has the best hand too often or too rarely.", 52, _wins),
 )

@@ -33,6 +33,15 @@ def test_an_ace_forced_in_a_tenth_of_hands_rings_within_a_thousand(seed: int) ->
     assert result.alarm.decks <= 1_000
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_ace_forced_into_either_hole_card_rings_within_a_thousand(seed: int) -> None:
+    decks, rng = fair(1_000, 40 + seed), np.random.default_rng(40 + seed)
+    for row in np.flatnonzero(rng.random(1_000) < 0.1):
+        hole, ace = rng.choice([3, 9]), rng.choice(np.flatnonzero(decks[row] >= 48))  # the fourth of six seats
+        decks[row, [hole, ace]] = decks[row, [ace, hole]]
+    assert watch(Given(decks), 0.05).alarm is not None
+
+
 def test_watching_stops_at_the_alarm_and_says_when_and_why() -> None:
     result = watch(Given(_forced_ace(20_000, 9, 1.0)), 0.05)
     assert result.alarm is not None

@@ -1,7 +1,6 @@
 # Cutcard: every target sets up by itself. `make demo` and `make test` are a newcomer's two commands.
 PYTHON ?= python3
 BIN := .venv/bin
-PROTOS := $(wildcard proto/dealer/v1/*.proto)
 
 .PHONY: setup demo test check soak generate lock bench clean
 
@@ -18,7 +17,7 @@ demo: .venv/.ready
 	@$(BIN)/dealer demo
 
 test: .venv/.ready
-	$(BIN)/python -m pytest -n 2 -m "not soak"
+	$(BIN)/python -m pytest -n 2 -m "not soak" -rs
 
 soak: .venv/.ready
 	$(BIN)/python -m pytest -n 2 -m soak

@@ -16,7 +16,7 @@ _DEV_ORIGIN = "dev.invalid/dealer"
 
 
 class _Group(click.Group):
-    """Says an error of the dealer, or of the files that it was given, as one line, and exits with 1."""
+    """Says an error of the dealer, of a file that it was given, or a missing part in one line, and exits with 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -27,6 +27,12 @@ class _Group(click.Group):
             if error.filename is None:
                 raise
             raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "dealer":
+                raise
+            raise click.ClickException(
+                f"this needs {error.name}, which is not installed: pip install 'cutcard[dealer]'"
+            ) from None
 
 
 def _data_options(command: C) -> C:

@@ -52,7 +52,7 @@ def run() -> None:
 
 def _step(console: Console, number: int, text: str) -> None:
     console.print()
-    console.rule(f"[bold]{number}. {text}", align="left")
+    console.print(f"[bold]{number}. {text}[/]\n[dim]{'─' * 80}[/]")
 
 
 def _tool(name: str, *arguments: str | Path) -> str:

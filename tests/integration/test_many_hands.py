@@ -66,3 +66,6 @@ def test_500_hands_over_20_tables_pass_the_audit(dealer: Running, tmp_path: Path
     assert done.returncode == 0, done.stdout
     assert "VALID" in done.stdout
     assert "500" in done.stdout
+    asked = ["--key", dealer.verifier_key(), "--escrow-key", str(tmp_path / "auditor.key")]
+    over_grpc = run_tool("audit", "verify", f"grpc://{dealer.address}", *asked)
+    assert over_grpc.returncode == 0, over_grpc.stdout

@@ -1,0 +1,22 @@
+"""`make demo`, as a newcomer sees it."""
+
+from tests.integration.running import run_tool
+
+
+def test_the_demonstration_deals_audits_and_refuses_a_forgery() -> None:
+    done = run_tool("dealer", "demo")
+    assert done.returncode == 0, done.stderr
+    for said in (
+        "seat",
+        "brings in with the lowest card",
+        "opens with the highest hand showing",
+        "one card to the board",
+        "folds",
+        "void, as a misdeal",
+        "VALID  ",
+        "INVALID  ",
+    ):
+        assert said in done.stdout
+    forged = done.stdout[done.stdout.index("Somebody changes one card") :]
+    hand = forged.split("hand ")[1][:36]
+    assert f"hand {hand}" in forged[forged.index("Findings") :]

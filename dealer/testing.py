@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,9 @@ class DoubleHost:
         with self._turn:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
-            self._process.stdin.write(json.dumps(order) + "\n")
-            self._process.stdin.flush()
+            with suppress(BrokenPipeError):  # then there is no answer either
+                self._process.stdin.write(json.dumps(order) + "\n")
+                self._process.stdin.flush()
             line = self._process.stdout.readline()
         if not line:
             raise StackError("the test doubles' process has ended; its last words are on standard error")
@@ -60,12 +61,15 @@ class DoubleHost:
     def close(self) -> None:
         """Ends the process and every double in it."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._process.stdout.close()
 
 
 class StackedDealer:

@@ -197,7 +197,10 @@ class Client:
             if f'"table":"{table}"'.encode() in entry:
                 content = read_entry(entry)
                 if content.get("schema") in schemas and content.get("table") == table:
-                    last = max(last, int(content.get("number", 0)))
+                    number = content.get("number")
+                    if type(number) is not int:
+                        raise CheckError("schema", f"an entry of table {table} has no number")
+                    last = max(last, number)
         return last + 1
 
 

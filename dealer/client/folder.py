@@ -85,10 +85,15 @@ class Folder:
         fresh = path.with_name(f"{path.name}.new")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with fresh.open("wb") as file:
+            with open(fresh, "wb", opener=_for_its_owner) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(path)
         except OSError as error:
             raise FolderError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    """Opens a file that nobody else reads: an acknowledgement holds a value that is not public before the commit."""
+    return os.open(path, flags, 0o600)

@@ -41,6 +41,11 @@ class _Loop:
             future.cancel()
             raise
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the thread has ended."""
+        return self._loop.is_closed()
+
     def stop(self) -> None:
         """Ends the thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -89,9 +94,10 @@ class SyncClient:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the connection. Hands in play stay in play."""
-        self._loop.run(self._client.aclose())
-        self._loop.stop()
+        """Lets go of the connection, once. Hands in play stay in play."""
+        if not self._loop.stopped:
+            self._loop.run(self._client.aclose())
+            self._loop.stop()
 
     @property
     def checkpoint(self) -> Checkpoint | None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -367,6 +368,14 @@ def test_the_folder_remembers_checkpoint_numbers_and_receipts(stacked_dealer: St
     assert kept == {f".{name}.{kind}" for name in ("offer", "commit", "close") for kind in ("entry", "receipt")} | {
         ".me.acknowledgement"
     }
+
+
+def test_what_the_folder_keeps_is_for_its_owner_alone(stacked_dealer: StackedDealer, tmp_path):
+    tmp_path.chmod(0o755)
+    stacked_dealer.client(folder=tmp_path).open_hand("t", [1, 2], contribute_as=["alice"])
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".acknowledgement" for path in kept)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
 
 
 def test_kept_receipts_hold_without_the_dealer(stacked_dealer: StackedDealer, tmp_path):

@@ -33,6 +33,12 @@ def test_the_next_hand_is_dealt_from_the_stacked_deck_and_the_one_after_it_is_no
     assert after.deck[:6] != tuple(deck.split())
 
 
+def test_a_test_may_close_its_client_itself(stacked_dealer: StackedDealer):
+    with stacked_dealer.client() as client:
+        assert client.open_hand("t", [1, 2]).number == 1
+    client.close()
+
+
 def test_a_hand_in_play_keeps_its_deck_when_the_next_one_is_stacked(stacked_dealer: StackedDealer):
     client = stacked_dealer.client()
     hand = client.open_hand("t", [1, 2])

@@ -56,7 +56,7 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
     if "showdowns" in names:
         effects += [
             _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, WINS_WEIGHT * share)
-            for seats, share in ((2, level), (6, often / 6), (8, often / 8))
+            for seats, share in ((2, level), (6, level / 6), (8, level / 8))
         ]
     if "permutation" in names:
         effects += _riffles(decks, n, RIFFLE_WEIGHT * level)

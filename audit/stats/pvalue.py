@@ -132,7 +132,8 @@ def favoured(upper: float, lower: float) -> tuple[float, bool]:
     """The p-value of a look that is all but one-sided, and whether it is the upper tail that is meant.
 
     A rig gives somebody more, and what it takes from the others is spread over them: `FAVOURED` of the share goes to
-    what is too often, the rest to what is too rare.
+    what is too often, the rest to what is too rare. Not for a few cells that share a total, such as seats that win: one
+    of three is in front more often than three independent ones would be.
     """
     often, rare = upper / FAVOURED, lower / (1 - FAVOURED)
     return min(1.0, often, rare), often <= rare

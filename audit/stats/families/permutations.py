@@ -91,7 +91,7 @@ def _upside_down(permutations: Bytes) -> Bytes:
     return np.uint8(permutations.shape[0] - 1) - permutations
 
 
-RIFFLE_WEIGHT = 30.0
+RIFFLE_WEIGHT = 40.0
 """Nothing tells a riffled deck from a fair one better than its rising sequences, or sort keys than descents."""
 
 STATISTICS = (

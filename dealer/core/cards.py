@@ -5,7 +5,6 @@ from types import MappingProxyType
 
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
-MIN_DECK = 2
 MAX_DECK = 64
 
 

@@ -1,6 +1,5 @@
 """TestDoubleService: choosing decks, starting clean, and driving the clock, over gRPC, so in any language."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,8 @@ from dealer.double.seats import stack_seats
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.service import hands, validate
+from dealer.service.calls import unary, written
 from dealer.service.engine import Command
-from dealer.service.errors import abort
 from dealer.service.unit import Reply, Unit
 from dealer.v1 import double_pb2 as pb
 
@@ -45,7 +44,7 @@ class TestDoubleServicer:
             "AdvanceClock": self._advance_clock,
         }
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            name: grpc.unary_unary_rpc_method_handler(_told(call)) for name, call in calls.items()
+            name: unary(written(call)) for name, call in calls.items()
         }
         return grpc.method_handlers_generic_handler("dealer.v1.TestDoubleService", methods)
 
@@ -129,16 +128,3 @@ def _streets(request: pb.StackSeatsRequest) -> dict[str, dict[int, str]]:
                 raise Refused(Reason.INVALID_SEATS, f"on {name} street seat {each.seat} is given twice")
             streets[name][each.seat] = each.cards
     return streets
-
-
-def _told(call: Callable[[bytes], Coroutine[Any, Any, Message]]) -> Any:
-    async def told(data: bytes, context: Any) -> bytes:
-        try:
-            answer = (await call(data)).SerializeToString()
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            await abort(context, error)
-        return answer
-
-    return told

@@ -1,6 +1,5 @@
 """DealerService: each rpc as one command of the writer (API.md)."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +13,9 @@ from dealer.errors import Reason, Refused
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
 from dealer.service import hands, messages, validate
+from dealer.service.calls import Answer, unary
 from dealer.service.engine import Command, Engine
-from dealer.service.errors import abort, code_of, draining
+from dealer.service.errors import abort, draining
 from dealer.service.live import LiveHand
 from dealer.service.metrics import Metrics
 from dealer.service.play import PlayStream
@@ -210,7 +210,7 @@ class DealerServicer:
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            name: grpc.unary_unary_rpc_method_handler(self._unary(name, field, kind))
+            name: unary(self._answer(field, kind), self._metrics.counter(name))
             for name, (field, kind) in METHODS.items()
         }
         methods["PlayHands"] = grpc.stream_stream_rpc_method_handler(self._play_hands)
@@ -228,20 +228,12 @@ class DealerServicer:
         run: Run = getattr(self._requests, field)(request, caller)
         return Command(caller, run, request_id, validate.body_digest(request))
 
-    def _unary(self, name: str, field: str, kind: type[Message]) -> Any:
-        async def call(data: bytes, context: Any) -> bytes:
-            try:
-                caller = self._identify(context)
-                answer = await self._engine.submit(self.command(field, validate.decode(kind, data), caller))
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
-                self._metrics.calls.labels(name, code_of(error).name).inc()
-                await abort(context, error)
-            self._metrics.calls.labels(name, grpc.StatusCode.OK.name).inc()
-            return answer
+    def _answer(self, field: str, kind: type[Message]) -> Answer:
+        async def answer(data: bytes, context: Any) -> bytes:
+            caller = self._identify(context)
+            return await self._engine.submit(self.command(field, validate.decode(kind, data), caller))
 
-        return call
+        return answer
 
     async def _play_hands(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         try:
@@ -255,8 +247,6 @@ class DealerServicer:
                     yield answers
             finally:
                 self._streams.discard(stream)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             await abort(context, error)
 

@@ -5,13 +5,15 @@ from types import MappingProxyType
 from typing import NoReturn
 
 import grpc
+import structlog
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from dealer.errors import Reason, Refused
+from dealer.errors import CutcardError, Reason, Refused
 from dealer.store.interface import StoreError
 
+_log = structlog.get_logger()
 DOMAIN = "cutcard"
 
 _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
@@ -70,7 +72,9 @@ def status_of(error: Exception) -> status_pb2.Status:
 
 
 async def abort(context: "grpc.aio.ServicerContext[bytes, bytes]", error: Exception) -> NoReturn:
-    """Ends a call with the status of an error."""
+    """Ends a call with the status of an error; one that is nobody's refusal is for the operator to look at."""
+    if not isinstance(error, CutcardError):
+        _log.error("a call failed", error=type(error).__name__)  # not the message: it might hold a secret
     status = rpc_status.to_status(status_of(error))
     await context.abort_with_status(status)
     raise AssertionError("abort_with_status does not return")

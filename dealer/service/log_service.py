@@ -13,10 +13,11 @@ from dealer.errors import Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.merkle import consistency_proof, inclusion_proof
 from dealer.log.receipt import make_receipt
+from dealer.service.calls import unary, written
 from dealer.service.engine import Engine
 from dealer.service.errors import abort
 from dealer.service.validate import decode
-from dealer.store.interface import Store
+from dealer.store.interface import Store, StoreError, one_entry
 from dealer.v1 import log_pb2 as pb
 
 _PART_BYTES = 1024 * 1024
@@ -62,26 +63,13 @@ class LogServicer:
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
-        unary = grpc.unary_unary_rpc_method_handler
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            "GetCheckpoint": unary(self._told(self._checkpoint)),
-            "GetReceipt": unary(self._told(self._receipt)),
-            "GetConsistencyProof": unary(self._told(self._consistency)),
+            "GetCheckpoint": unary(written(self._checkpoint)),
+            "GetReceipt": unary(written(self._receipt)),
+            "GetConsistencyProof": unary(written(self._consistency)),
             "ListEntries": grpc.unary_stream_rpc_method_handler(self._entries),
         }
         return grpc.method_handlers_generic_handler("dealer.v1.LogService", methods)
-
-    def _told(self, call: Callable[[bytes], Any]) -> Any:
-        async def told(data: bytes, context: Any) -> bytes:
-            try:
-                answer: bytes = (await call(data)).SerializeToString()
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
-                await abort(context, error)
-            return answer
-
-        return told
 
     def _newest(self) -> tuple[str, int]:
         note = self._engine.note
@@ -99,7 +87,7 @@ class LogServicer:
 
         def work(store: Store) -> pb.GetReceiptResponse:
             receipt = make_receipt(index, inclusion_proof(index, size, store.node), note)
-            return pb.GetReceiptResponse(receipt=receipt, entry=next(iter(store.entries(index, index + 1))))
+            return pb.GetReceiptResponse(receipt=receipt, entry=one_entry(store, index))
 
         return await self._reader.run(work)  # type: ignore[no-any-return]
 
@@ -126,17 +114,17 @@ class LogServicer:
                 part = await self._reader.run(partial(_part, start=start, end=end))
                 yield pb.ListEntriesResponse(**{"from": start}, entries=part).SerializeToString()
                 start += len(part)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             await abort(context, error)
 
 
 def _part(store: Store, start: int, end: int) -> list[bytes]:
-    part, size = [], 0
+    part, size = list[bytes](), 0
     for entry in islice(store.entries(start, end), _PART_ENTRIES):
         part.append(entry)
         size += len(entry)
         if size >= _PART_BYTES:
             break
+    if not part:
+        raise StoreError(f"the log has no entry {start}")
     return part

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import grpc
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -27,6 +28,10 @@ class Metrics:
             "cutcard_published_entries", "Entries under the published checkpoint.", registry=self.registry
         )
         self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
+
+    def counter(self, method: str) -> Callable[[grpc.StatusCode], None]:
+        """Returns what counts a method's calls by their status codes."""
+        return lambda code: self.calls.labels(method, code.name).inc()
 
     def batch(self, commands: int, seconds: float) -> None:
         """Counts one batch."""

@@ -1,6 +1,5 @@
 """TableService: each rpc as one command of the writer, and streams for those who watch (API.md)."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
@@ -10,8 +9,9 @@ import grpc
 from google.protobuf.message import Message
 
 from dealer.service import messages, table_course, table_play, table_requests, table_views, validate
+from dealer.service.calls import Answer, unary
 from dealer.service.engine import Command, Engine
-from dealer.service.errors import abort, code_of
+from dealer.service.errors import abort
 from dealer.service.metrics import Metrics
 from dealer.service.table_play import Play
 from dealer.service.table_views import RAIL, Closing
@@ -141,7 +141,7 @@ class TableServicer:
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            name: grpc.unary_unary_rpc_method_handler(self._unary(name, maker, kind))
+            name: unary(self._answer(maker, kind), self._metrics.counter(name))
             for name, (maker, kind) in METHODS.items()
         }
         methods["WatchHand"] = grpc.unary_stream_rpc_method_handler(self._watch_hand)
@@ -153,20 +153,12 @@ class TableServicer:
             return Command(caller, run)
         return Command(caller, run, validate.request_id(request.request_id), validate.body_digest(request))
 
-    def _unary(self, name: str, maker: str, kind: type[Message]) -> Any:
-        async def call(data: bytes, context: Any) -> bytes:
-            try:
-                caller = self._identify(context)
-                answer = await self._engine.submit(self._command(maker, validate.decode(kind, data), caller))
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:
-                self._metrics.calls.labels(name, code_of(error).name).inc()
-                await abort(context, error)
-            self._metrics.calls.labels(name, grpc.StatusCode.OK.name).inc()
-            return answer
+    def _answer(self, maker: str, kind: type[Message]) -> Answer:
+        async def answer(data: bytes, context: Any) -> bytes:
+            caller = self._identify(context)
+            return await self._engine.submit(self._command(maker, validate.decode(kind, data), caller))
 
-        return call
+        return answer
 
     async def _watch_hand(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
         try:
@@ -185,8 +177,6 @@ class TableServicer:
                     play = await self._tables.news(watcher, play)
                     if play.state.waits_for is None:
                         play, certified, closing = await self._look(hand, seat, request.token)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             await abort(context, error)
 

@@ -11,7 +11,7 @@ from dealer.log.merkle import CompactTree, NodeReader, inclusion_proof
 from dealer.log.receipt import make_receipt
 from dealer.service.live import LiveHand, load_hand, seal
 from dealer.service.sources import Sources
-from dealer.store.interface import AnswerRow, Store, TableRow
+from dealer.store.interface import AnswerRow, Store, TableRow, one_entry
 from dealer.store.vault import Purpose, Vault
 
 
@@ -112,7 +112,7 @@ class Unit:
             if index >= unit.start:
                 return unit.entries[index - unit.start]
             unit = unit._below
-        return next(iter(self._durable.store.entries(index, index + 1)))
+        return one_entry(self._durable.store, index)
 
     def is_seen(self, digest: bytes) -> bool:
         """Tells whether a seed of this digest was drawn before."""

@@ -128,3 +128,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Lets go of the store."""
+
+
+def one_entry(store: Store, index: int) -> bytes:
+    """Returns one entry.
+
+    Raises:
+        StoreError: it is not there, or the store does not answer.
+    """
+    for entry in store.entries(index, index + 1):
+        return entry
+    raise StoreError(f"the log has no entry {index}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dealer.config import C, config_option, option
+from dealer.config import C, config_option, contribution_option, log_format_option, option
 from dealer.double.command import double
 from dealer.errors import CutcardError
 from dealer.play.command import play
@@ -83,19 +83,13 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 @option("--metrics-listen", default=None, help="HOST:PORT on the loopback for Prometheus.")
 @option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
 @option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
-@option(
-    "--contribution-seconds",
-    type=click.FloatRange(0),
-    default=60.0,
-    show_default=True,
-    help="An offered hand is locked after so long; 0: only when asked.",
-)
+@contribution_option
 @option("--key-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Lifetime of a key at rest.")
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
 @option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
 @option("--grace-seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time for calls to end.")
-@option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of log lines.")
+@log_format_option
 @config_option
 def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, **options: Any) -> None:
     """Serve DealerService, TableService and LogService over gRPC."""

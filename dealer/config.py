@@ -45,3 +45,18 @@ def option(*names: str, **settings: Any) -> Callable[[C], C]:
     long = next(name for name in names if name.startswith("--")).split("/")[0]
     variable = f"{PREFIX}_{long.removeprefix('--').replace('-', '_').upper()}"
     return click.option(*names, envvar=variable, show_envvar=True, **settings)
+
+
+contribution_option = option(
+    "--contribution-seconds",
+    type=click.FloatRange(0),
+    default=60.0,
+    show_default=True,
+    help="An offered hand is locked after so long; 0: only when asked.",
+)
+"""How long whatever serves hands waits for contributions."""
+
+log_format_option = option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of log lines."
+)
+"""The form of the log lines of whatever serves hands."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dealer.config import config_option, option
+from dealer.config import config_option, contribution_option, log_format_option, option
 
 _PATH = click.Path(path_type=Path)
 
@@ -13,14 +13,8 @@ _PATH = click.Path(path_type=Path)
 @option("--listen", default="127.0.0.1:0", show_default=True, help="HOST:PORT on the loopback; port 0: a free one.")
 @option("--key-file", type=_PATH, default=None, help="Write the verifier key of the test log into this file.")
 @option("--escrow-public-key", type=_PATH, default=None, help="An auditor's public key file; allows sealed hands.")
-@option(
-    "--contribution-seconds",
-    type=click.FloatRange(0),
-    default=60.0,
-    show_default=True,
-    help="An offered hand is locked after so long; 0: only when asked.",
-)
-@option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of log lines.")
+@contribution_option
+@log_format_option
 @config_option
 def double(
     listen: str, key_file: Path | None, escrow_public_key: Path | None, contribution_seconds: float, log_format: str

@@ -129,7 +129,7 @@ class _Player:
     calls: Caller
     hand: str
     seat: int
-    token: bytes
+    token: bytes = field(repr=False)
 
     async def events(self) -> Any:
         """Everything that this seat may see."""

@@ -206,10 +206,12 @@ class Dealer:
             await self._tried(work)
 
     async def _tried(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Does work that is done again later, whatever goes wrong."""
         try:
             await work()
-        except (CutcardError, OSError) as error:
-            _log.error("work in the background failed", work=work.__name__, error=str(error))
+        except Exception as error:
+            told = isinstance(error, CutcardError | OSError)  # of any other the message might hold a secret
+            _log.error("work in the background failed", work=work.__name__, error=str(error if told else type(error)))
 
     def _threadsafe(self, call: Callable[..., None]) -> Callable[..., None]:
         def hop(*arguments: Any) -> None:

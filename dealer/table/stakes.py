@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dealer.errors import Reason, Refused
 
 MAX_MONEY = 2**53 - 1
-"""The most that one seat may bring, so that every sum of a hand stays exact in any client."""
+"""The most that one seat may bring: the greatest whole number up to which all are exact in any client."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
+from importlib.util import find_spec
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -33,6 +34,13 @@ class DoubleHost:
     """The process that a test session's doubles run in."""
 
     def __init__(self) -> None:
+        """Starts it.
+
+        Raises:
+            StackError: the dealer's own parts are not installed.
+        """
+        if find_spec("structlog") is None:
+            raise StackError("the test double needs the dealer's parts: pip install 'cutcard[testing]'")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dealer.double.host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

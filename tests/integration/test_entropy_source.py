@@ -91,7 +91,6 @@ async def test_seeding_the_global_generator_changes_nothing(tmp_path: Path) -> N
 
 def test_no_global_generator_is_near_a_deck() -> None:
     generator = re.compile(r"^\s*(import|from)\s+(random|numpy)\b", re.MULTILINE)
-    folders = ("core", "games", "table", "log", "store", "service")
-    files = [path for folder in folders for path in (ROOT / "dealer" / folder).rglob("*.py")]
-    assert len(files) > 20
+    files = list((ROOT / "dealer").rglob("*.py"))
+    assert len(files) > 100
     assert [path.name for path in files if generator.search(path.read_text())] == []

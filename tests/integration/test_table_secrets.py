@@ -55,6 +55,10 @@ async def test_no_reader_gets_a_hidden_card_before_the_showdown(tmp_path: Path, 
                     assert not any(text in seen[eyes] for text in spellings(deck.salt(position)))
                 for position in may_see:
                     assert eyes == 0 or deck.salt(position) in seen[3]
+            for view in (await started.get(), started.hand):
+                for seat in view.seats:
+                    mine = [card for card in live.state.dealt if card.seat == seat.seat]
+                    assert list(seat.cards) == [deck.cards[c.position] if c.face is Face.UP else "??" for c in mine]
             await started.act()
             if not started.hand.finished:
                 seen[0] += started.hand.SerializeToString()

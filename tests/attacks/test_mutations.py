@@ -60,8 +60,7 @@ def test_no_mutant_is_valid(part: int) -> None:
     book = honest()
     accepted = []
     for number, (name, raws) in enumerate(_mutants(book)):
-        # The rows of a deal are like each other: one in fifteen is enough.
-        if number % 2 != part or (name.count(".") >= 3 and number % 15):
+        if number % 2 != part:
             continue
         if audit_entries(book.signer, raws).exit_code in (0, 3):
             accepted.append(name)

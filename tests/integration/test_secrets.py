@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 
 from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import Deck, derive_deck
-from dealer.core.seed import Seed, entropy_digest
+from dealer.core.seed import Seed, contribution_commitment, entropy_digest
 from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
@@ -45,6 +45,11 @@ class Wire:
             return b""
         self.seen.append(answer)
         return answer
+
+    async def exchange(self, request: pb.PlayHandsRequest) -> None:
+        call = self.channel.stream_stream(DEALER + "PlayHands")(iter([request.SerializeToString()]))
+        async for part in call:
+            self.seen.append(part)
 
     async def stream(self, method: str, request: Any) -> None:
         async for part in self.channel.unary_stream(method)(request.SerializeToString()):
@@ -123,6 +128,60 @@ async def test_nothing_of_a_deck_in_play_leaves(
         assert_nothing_of(haystack, texts, deck, seeds[0], range(12, 52))
         with pytest.raises(AssertionError):  # the search itself finds what is there
             assert_nothing_of(haystack, texts, deck, seeds[0], range(11, 52))
+
+
+async def test_nothing_of_an_offered_hand_leaves_by_calls_or_by_a_stream(tmp_path: Path) -> None:
+    seeds: list[bytes] = []
+
+    def entropy(length: int) -> bytes:
+        seeds.append(os.urandom(length))
+        return seeds[-1]
+
+    value = os.urandom(32)
+    invited = [
+        pb.Contributor(id="seat-1", commitment=contribution_commitment("t", 1, "seat-1", value)),
+        pb.Contributor(id="seat-2", commitment=bytes(32)),
+    ]
+    sources = Sources(entropy=entropy, escrow=EscrowKey(bytes.fromhex(make_escrow_pair()[1])))
+    async with dealer_inside(tmp_path / "data", sources) as (dealer, room):
+        wire = Wire(room)
+        opening = pb.OpenHandRequest(
+            request_id=rid(), table="t", game=1, seats=[1, 2], reveal=t.REVEAL_SEALED, contributors=invited
+        )
+        hand = pb.OpenHandResponse.FromString(await wire.call(DEALER + "OpenHand", opening)).hand.hand_id
+        wrong = pb.SubmitEntropyRequest(request_id=rid(), hand_id=hand, contributor="seat-2", value=value)
+        await wire.call(DEALER + "SubmitEntropy", wrong)
+        plays = [
+            pb.PlayRequest(correlation_id="look", get_hand=pb.GetHandRequest(hand_id=hand)),
+            pb.PlayRequest(
+                correlation_id="early", deal_street=pb.DealStreetRequest(request_id=rid(), hand_id=hand, street=1)
+            ),
+        ]
+        await wire.exchange(pb.PlayHandsRequest(requests=plays))
+        await wire.stream(LOG + "ListEntries", log_pb2.ListEntriesRequest())
+        offered = b"\0".join(wire.seen)
+        assert not any(spelling in offered for spelling in spellings(seeds[0]))
+        plays = [
+            pb.PlayRequest(
+                correlation_id="value",
+                submit_entropy=pb.SubmitEntropyRequest(
+                    request_id=rid(), hand_id=hand, contributor="seat-1", value=value
+                ),
+            ),
+            pb.PlayRequest(correlation_id="lock", lock_deck=pb.LockDeckRequest(request_id=rid(), hand_id=hand)),
+            pb.PlayRequest(
+                correlation_id="deal", deal_street=pb.DealStreetRequest(request_id=rid(), hand_id=hand, street=1)
+            ),
+            pb.PlayRequest(correlation_id="look", get_hand=pb.GetHandRequest(hand_id=hand)),
+        ]
+        await wire.exchange(pb.PlayHandsRequest(requests=plays))
+        await wire.stream(LOG + "ListEntries", log_pb2.ListEntriesRequest())
+        live = dealer.engine.live[uuid.UUID(hand).bytes]
+        deck = live.known_deck()
+        assert deck.salt(5) in b"\0".join(wire.seen)  # third street was dealt
+        assert_nothing_of(b"\0".join(wire.seen), "", deck, seeds[0], range(6, 52))
+        assert live.secrets is not None
+        assert live.secrets.escrow not in b"\0".join(wire.seen)
 
 
 async def test_answers_for_a_down_card_have_the_same_length_for_all_52_cards(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from audit.verify import Options
 
 EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3}
 
+_LOG_DIMENSIONS = ("day", "table", "seat", SEATS, "dealer")
+
 EPILOG = """\b
 Exit codes: 0 no evidence against randomness; 1 evidence; 2 wrong usage; 3 too few decks for any test;
 4 unreadable input (a deck that is no permutation is named)."""
@@ -151,7 +153,16 @@ def collected(
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
 ) -> DeckOptions:
-    """The values of `deck_options`."""
+    """The values of `deck_options`.
+
+    Raises:
+        click.BadParameter: `--by` names what neither a log nor `--strata` gives.
+    """
+    for name in by:
+        if name not in _LOG_DIMENSIONS and name not in dict(strata):
+            raise click.BadParameter(
+                f"{name}: decks are told apart by day, table, seat, dealer or a --strata name", param_hint="--by"
+            )
     keys = escrow_keys(escrow_key_files)
     return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test)
 

@@ -96,6 +96,7 @@ def test_a_deck_that_is_none_is_unreadable(folder: Path) -> None:
         ["stats", "decks", "--alpha", "1"],
         ["stats", "decks", "--strata", "day"],
         ["stats", "decks", "--tests", "astrology"],
+        ["stats", "decks", "--by", "planet"],
         ["stats", "decks", "--jobs", "0"],
         ["stats", "decks", "--sequential", "--by", "day"],
         ["count", "decks"],

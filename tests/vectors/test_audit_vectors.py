@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,19 +16,17 @@ from audit.keys import VerifierKey
 from audit.log import FolderLog
 from audit.tiles import WIDTH, decode_bundle, path
 from audit.verify import Options, Report, verify
-
-VECTORS = Path(__file__).resolve().parents[2].parent / "shared" / "vectors"
-pytestmark = pytest.mark.skipif(not VECTORS.is_dir(), reason="the shared vectors are not here")
+from tests.vectors.places import FOREIGN, OTHERS, needs_others
 
 
 def _json(name: str) -> Any:
-    return json.loads((VECTORS / name).read_text()) if VECTORS.is_dir() else {}
+    return json.loads((FOREIGN / name).read_text())
 
 
 def _verify(name: str, *, with_escrow: bool, processes: int = 1) -> Report:
-    keys = EscrowKeys.parse([(VECTORS / f"{name}.escrow-key.hex").read_text()]) if with_escrow else EscrowKeys()
-    key = VerifierKey.parse((VECTORS / f"{name}.vkey").read_text().strip())
-    return verify(FolderLog(VECTORS / name), Options(key, keys, processes=processes))
+    keys = EscrowKeys.parse([(FOREIGN / f"{name}.escrow-key.hex").read_text()]) if with_escrow else EscrowKeys()
+    key = VerifierKey.parse((FOREIGN / f"{name}.vkey").read_text().strip())
+    return verify(FolderLog(FOREIGN / name), Options(key, keys, processes=processes))
 
 
 @pytest.mark.parametrize(("name", "hands", "entries"), [("golden-log", 8, 18), ("golden-log-200", 200, 467)])
@@ -41,7 +38,7 @@ def test_golden_log(name: str, hands: int, entries: int) -> None:
     assert (sealed.verdict, sealed.exit_code, sealed.findings) == ("incomplete", 3, ())
 
 
-@pytest.mark.parametrize("hand", _json("hands.json").get("hands", []), ids=lambda hand: hand["name"])
+@pytest.mark.parametrize("hand", _json("hands.json")["hands"], ids=lambda hand: hand["name"])
 def test_hand(hand: dict[str, Any]) -> None:
     commitments_are_for = _json("hands.json")["commitments_are_for"]
     hand_id, seed = bytes.fromhex(hand["hand_id"]), bytes.fromhex(hand["seed"])
@@ -82,7 +79,7 @@ def test_receipts_are_prefixes_of_the_log() -> None:
     vectors = _json("receipts.json")
     since = tuple((f"receipt {n}", each["receipt"].encode()) for n, each in enumerate(vectors["receipts"]))
     key = VerifierKey.parse(vectors["verifier_key"])
-    report = verify(FolderLog(VECTORS / "golden-log-200"), Options(key, since=since))
+    report = verify(FolderLog(FOREIGN / "golden-log-200"), Options(key, since=since))
     assert report.exit_code == 3  # no escrow key was given
     assert next(check for check in report.checks if check.name == "append-only").made == len(since)
     assert not report.findings
@@ -105,8 +102,9 @@ def _hashes(values: list[str] | None) -> list[bytes]:
     return [base64.b64decode(value) for value in values or []]
 
 
+@needs_others
 def test_merkle_proofs_right_and_wrong() -> None:
-    vectors = _json("merkle-proofs.json")
+    vectors = json.loads((OTHERS / "merkle-proofs.json").read_text())
     judged = 0
     for case in vectors["inclusion"]:
         leaf, root = base64.b64decode(case["leafHash"]), base64.b64decode(case["root"])
@@ -129,9 +127,10 @@ def _judge(case: dict[str, Any], check: Any) -> int:
     return 1
 
 
+@needs_others
 @pytest.mark.parametrize("size", range(16))
 def test_a_foreign_logs_tree(size: int) -> None:
-    folder = VECTORS / "tessera-log"
+    folder = OTHERS / "tessera-log"
     wanted = note.checkpoint(note.decode((folder / f"checkpoint.{size}").read_bytes()))
     assert wanted.size == size
     peaks = merkle.Peaks()

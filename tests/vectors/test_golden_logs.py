@@ -17,8 +17,8 @@ from dealer.core.entries import canonical, close_entry, commit_entry, offer_entr
 from dealer.core.hand import Face, HandState, Reveal, Status, VoidReason
 from dealer.core.seed import Seed, contribution_commitment, entropy_digest, escrow_digest, escrow_info
 from dealer.games.plans import GAMES
+from tests.vectors.places import FOREIGN
 
-VECTORS = Path(__file__).resolve().parents[2].parent / "shared" / "vectors"
 SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
@@ -69,10 +69,8 @@ def replay(state: HandState, events: list[dict[str, Any]]) -> HandState:
 
 @pytest.mark.parametrize("name", ["golden-log", "golden-log-200"])
 def test_a_golden_log_is_written_again(name: str) -> None:
-    if not VECTORS.exists():
-        pytest.skip("the independent vectors are not beside this clone")
-    private = X25519PrivateKey.from_private_bytes(bytes.fromhex((VECTORS / f"{name}.escrow-key.hex").read_text()))
-    raw = read_entries(VECTORS / name)
+    private = X25519PrivateKey.from_private_bytes(bytes.fromhex((FOREIGN / f"{name}.escrow-key.hex").read_text()))
+    raw = read_entries(FOREIGN / name)
     entries = [json.loads(entry) for entry in raw]
     commits = {entry["hand"]: (index, entry) for index, entry in enumerate(entries) if "contributions" in entry}
     offers = {entry["hand"]: (index, entry) for index, entry in enumerate(entries) if "contributors" in entry}

@@ -9,20 +9,19 @@ import pytest
 
 from dealer.core.deck import derive_deck
 from dealer.core.seed import Seed, contribution_commitment, entropy_digest
+from tests.vectors.places import FOREIGN
 
 OWN = Path(__file__).parent / "hands.json"
-INDEPENDENT = Path(__file__).resolve().parents[2].parent / "shared" / "vectors" / "hands.json"
 
 
 def vectors() -> list[Any]:
     cases = []
-    for path in (OWN, INDEPENDENT):
-        if path.exists():
-            content = json.loads(path.read_text())
-            cases += [
-                pytest.param(content["commitments_are_for"], h, id=f"{path.parent.name}-{h['name']}")
-                for h in content["hands"]
-            ]
+    for path in (OWN, FOREIGN / "hands.json"):
+        content = json.loads(path.read_text())
+        cases += [
+            pytest.param(content["commitments_are_for"], h, id=f"{path.parent.name}-{h['name']}")
+            for h in content["hands"]
+        ]
     return cases
 
 

@@ -15,13 +15,15 @@ from dealer.log.note import NoteVerifier
 from dealer.log.receipt import Receipt, make_receipt
 from dealer.log.tiles import publish
 from tests.unit.log.naive import KeptNodes
+from tests.vectors.places import FOREIGN, OTHERS, needs_others
 
-VECTORS = Path(__file__).resolve().parents[2].parent / "shared" / "vectors"
-pytestmark = pytest.mark.skipif(not VECTORS.exists(), reason="the foreign vectors are not beside this checkout")
+RECEIPTS = json.loads((FOREIGN / "receipts.json").read_text())
 
 
-def load(name: str) -> Any:
-    return json.loads((VECTORS / name).read_text()) if VECTORS.exists() else {}
+def others_proofs() -> Any:
+    """The proofs of transparency-dev; empty where they are not there, and then their tests are skipped."""
+    proofs = OTHERS / "merkle-proofs.json"
+    return json.loads(proofs.read_text()) if proofs.exists() else {"inclusion": [], "consistency": []}
 
 
 def decode(text: str | None) -> bytes:
@@ -46,7 +48,8 @@ def bundled_entries(log: Path) -> list[bytes]:
     return entries
 
 
-@pytest.mark.parametrize("case", load("merkle-proofs.json").get("inclusion", []), ids=lambda case: case["case"])
+@needs_others
+@pytest.mark.parametrize("case", others_proofs()["inclusion"], ids=lambda case: case["case"])
 def test_inclusion_proof(case: dict[str, Any]) -> None:
     arguments = (case["leafIdx"], case["treeSize"], decode(case["leafHash"]))
     proof, root = [decode(each) for each in case["proof"] or []], decode(case["root"])
@@ -57,7 +60,8 @@ def test_inclusion_proof(case: dict[str, Any]) -> None:
         verify_inclusion(*arguments, proof, root)
 
 
-@pytest.mark.parametrize("case", load("merkle-proofs.json").get("consistency", []), ids=lambda case: case["case"])
+@needs_others
+@pytest.mark.parametrize("case", others_proofs()["consistency"], ids=lambda case: case["case"])
 def test_consistency_proof(case: dict[str, Any]) -> None:
     arguments = (case["size1"], case["size2"], decode(case["root1"]), decode(case["root2"]))
     proof = [decode(each) for each in case["proof"] or []]
@@ -68,16 +72,15 @@ def test_consistency_proof(case: dict[str, Any]) -> None:
         verify_consistency(*arguments, proof)
 
 
+@needs_others
 def test_every_proof_case_is_there() -> None:
-    cases = load("merkle-proofs.json")
+    cases = others_proofs()
     assert len(cases["inclusion"]) + len(cases["consistency"]) == 195
 
 
-@pytest.mark.parametrize(
-    "case", load("receipts.json").get("receipts", []), ids=lambda case: f"{case['index']}-of-{case['size']}"
-)
+@pytest.mark.parametrize("case", RECEIPTS["receipts"], ids=lambda case: f"{case['index']}-of-{case['size']}")
 def test_receipt(case: dict[str, Any]) -> None:
-    verifier = NoteVerifier.parse(load("receipts.json")["verifier_key"])
+    verifier = NoteVerifier.parse(RECEIPTS["verifier_key"])
     receipt = Receipt.parse(case["receipt"])
     state = receipt.verify(case["entry"].encode(), verifier)
     assert (receipt.index, state.size) == (case["index"], case["size"])
@@ -87,9 +90,8 @@ def test_receipt(case: dict[str, Any]) -> None:
 
 
 def test_acknowledgement() -> None:
-    receipts = load("receipts.json")
-    case = receipts["acknowledgement"]
-    opened = open_acknowledgement(case["note"], NoteVerifier.parse(receipts["verifier_key"]))
+    case = RECEIPTS["acknowledgement"]
+    opened = open_acknowledgement(case["note"], NoteVerifier.parse(RECEIPTS["verifier_key"]))
     assert (opened.hand, opened.contributor, opened.value.hex()) == (case["hand"], case["contributor"], case["value"])
     text = acknowledgement_text(case["hand"], case["contributor"], bytes.fromhex(case["value"]))
     assert case["note"].startswith(text + "\n")
@@ -97,10 +99,10 @@ def test_acknowledgement() -> None:
 
 @pytest.mark.parametrize("name", ["golden-log", "golden-log-200"])
 def test_a_golden_log_published_again_is_the_same_to_the_byte(name: str, tmp_path: Path) -> None:
-    golden = VECTORS / name
+    golden = FOREIGN / name
     note = (golden / "checkpoint").read_text()
     kept = KeptNodes(bundled_entries(golden))
-    state = open_checkpoint(note, NoteVerifier.parse((VECTORS / f"{name}.vkey").read_text().strip()))
+    state = open_checkpoint(note, NoteVerifier.parse((FOREIGN / f"{name}.vkey").read_text().strip()))
     assert (state.size, state.root) == (len(kept.entries), kept.tree.root())
     publish(tmp_path, 0, state.size, note, kept.read, kept.read_entries)
     files = [
@@ -110,8 +112,9 @@ def test_a_golden_log_published_again_is_the_same_to_the_byte(name: str, tmp_pat
     assert files[0] == files[1]
 
 
+@needs_others
 def test_the_foreign_log_has_our_tree_at_every_size(tmp_path: Path) -> None:
-    foreign = VECTORS / "tessera-log"
+    foreign = OTHERS / "tessera-log"
     kept = KeptNodes(bundled_entries(foreign))
     shown = [read_checkpoint((foreign / f"checkpoint.{size}").read_text()) for size in range(16)]
     assert len(kept.entries) == 15

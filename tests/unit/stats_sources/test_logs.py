@@ -1,7 +1,6 @@
 """Decks of a log: those of hands that pass verification, voids included, and a word on all others."""
 
 import shutil
-from pathlib import Path
 from uuid import UUID
 
 import numpy as np
@@ -15,14 +14,12 @@ from audit.verify import Options
 from tests.attacks.judging import ESCROW
 from tests.attacks.maker import Book, Draft, honest, many
 from tests.unit.stats_sources.test_text import as_lines
-
-VECTORS = Path(__file__).resolve().parents[3].parent / "shared" / "vectors"
-golden = pytest.mark.skipif(not VECTORS.is_dir(), reason="the golden logs are not here")
+from tests.vectors.places import FOREIGN
 
 
 def options(name="golden-log-200", escrow=True, **more):
-    key = VerifierKey.parse((VECTORS / f"{name}.vkey").read_text().strip())
-    opens = EscrowKeys.parse([(VECTORS / f"{name}.escrow-key.hex").read_text()]) if escrow else EscrowKeys()
+    key = VerifierKey.parse((FOREIGN / f"{name}.vkey").read_text().strip())
+    opens = EscrowKeys.parse([(FOREIGN / f"{name}.escrow-key.hex").read_text()]) if escrow else EscrowKeys()
     return Options(key, opens, **more)
 
 
@@ -34,13 +31,12 @@ def read(log, settings, **more):
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the 200-hand log that may be spoiled."""
-    shutil.copytree(VECTORS / "golden-log-200", tmp_path / "log")
+    shutil.copytree(FOREIGN / "golden-log-200", tmp_path / "log")
     return tmp_path / "log"
 
 
-@golden
 def test_every_hand_of_a_valid_log_counts_voids_as_well():
-    chunks, source = read(VECTORS / "golden-log-200", options())
+    chunks, source = read(FOREIGN / "golden-log-200", options())
     (chunk,) = chunks
     assert chunk.decks.shape == (200, 52)
     assert source.notes == []
@@ -52,31 +48,27 @@ def test_every_hand_of_a_valid_log_counts_voids_as_well():
     assert all(int(seat) in range(1, 256) for seats in chunk.labels["seats"] for seat in seats.split(","))
 
 
-@golden
 def test_processes_change_nothing():
-    (one,), (two,) = (read(VECTORS / "golden-log-200", options(processes=n))[0] for n in (1, 2))
+    (one,), (two,) = (read(FOREIGN / "golden-log-200", options(processes=n))[0] for n in (1, 2))
     assert np.array_equal(one.decks, two.decks)
     assert (one.ids, one.labels) == (two.ids, two.labels)
 
 
-@golden
 def test_sealed_decks_without_the_key_are_left_out_and_said():
-    chunks, source = read(VECTORS / "golden-log-200", options(escrow=False))
+    chunks, source = read(FOREIGN / "golden-log-200", options(escrow=False))
     assert len(chunks[0].decks) == 103
     assert any("97 sealed hands stay closed" in note for note in source.notes)
     assert any("97 closed hands are left out" in note for note in source.notes)
 
 
-@golden
 def test_other_deck_kinds_are_left_out_and_said():
-    chunks, source = read(VECTORS / "golden-log", options("golden-log"))
+    chunks, source = read(FOREIGN / "golden-log", options("golden-log"))
     assert len(chunks[0].decks) == 7
     assert source.notes[0].endswith("1 hands with other decks than standard52 are left out")
-    chunks, source = read(VECTORS / "golden-log", options("golden-log"), kind=SHORT36)
+    chunks, source = read(FOREIGN / "golden-log", options("golden-log"), kind=SHORT36)
     assert chunks[0].decks.shape == (1, 36)
 
 
-@golden
 def test_a_hand_that_fails_does_not_count(copy):
     bundle = copy / "tile" / "entries" / "000"
     data = bundle.read_bytes()
@@ -88,7 +80,6 @@ def test_a_hand_that_fails_does_not_count(copy):
     assert "seed (1)" in source.notes[0]
 
 
-@golden
 def test_a_log_that_cannot_be_read_is_unreadable(copy):
     (copy / "tile" / "entries" / "000").unlink()
     with pytest.raises(InputError, match="bundle tile/entries/000 is not there"):
@@ -98,20 +89,18 @@ def test_a_log_that_cannot_be_read_is_unreadable(copy):
         read(copy, options())
 
 
-@golden
 def test_a_log_given_twice_counts_once(copy):
-    source = open_source([str(VECTORS / "golden-log-200"), str(copy)], open_log=log_opener(options()))
+    source = open_source([str(FOREIGN / "golden-log-200"), str(copy)], open_log=log_opener(options()))
     assert sum(len(chunk.decks) for chunk in source) == 200
     assert source.notes[-1].endswith("log: 200 hands were in an earlier source as well and are counted once")
 
 
-@golden
 def test_a_log_and_a_file_add_up_with_labels_for_the_file(tmp_path):
-    ((chunk,), _) = read(VECTORS / "golden-log-200", options())
+    ((chunk,), _) = read(FOREIGN / "golden-log-200", options())
     (tmp_path / "more.txt").write_text(as_lines(chunk.decks[:3, ::-1]))
     (tmp_path / "tables.txt").write_text("x\ny\nz\n")
     source = open_source(
-        [str(VECTORS / "golden-log-200"), str(tmp_path / "more.txt")],
+        [str(FOREIGN / "golden-log-200"), str(tmp_path / "more.txt")],
         open_log=log_opener(options()),
         strata=[("table", tmp_path / "tables.txt")],
     )

@@ -77,6 +77,7 @@ class Read:
         missing_tiles: paths of hash tiles that are not there.
         is_test: some entry says that it is of a test record.
         entries: how many entries were there.
+        times: the earliest and the latest time that they say, None where none says any.
     """
 
     hands: Checked = field(default_factory=Checked)
@@ -88,6 +89,7 @@ class Read:
     missing_tiles: list[str] = field(default_factory=list)
     is_test: bool = False
     entries: int = 0
+    times: tuple[str, str] | None = None
 
 
 def read_stretch(setting: Setting, stretch: Stretch) -> Read:
@@ -146,6 +148,7 @@ class _Reader:
         self._read.traces = [
             _trace(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
         ]
+        self._read.times = self._period()
         return self._read
 
     def read_bundle(self, number: int) -> None:
@@ -226,6 +229,10 @@ class _Reader:
                 read.unknown.append((at, f"schema {entry.schema[:80]!a}"))
                 continue
             held[at] = (entry, raw)
+
+    def _period(self) -> tuple[str, str] | None:
+        times = [entry.time for entry, _ in self._held.values()]
+        return (min(times), max(times)) if times else None
 
     def _whole_hand(self, at: int, close: Close) -> Case | None:
         """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""

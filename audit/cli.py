@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from audit.commands.run import keep_words
 from audit.errors import AuditError, InputError
 
 
@@ -70,6 +71,11 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{place.where} is not a click command")
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keeps the words of the command line before they are taken apart."""
+        keep_words(ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command; an error of the auditor's becomes a message and an exit code."""

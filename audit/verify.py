@@ -16,6 +16,7 @@ from audit.forms import hand_text
 from audit.keys import VerifierKey
 from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
 from audit.log import Log
+from audit.protocol import sha256
 from audit.rates import TableRates, VoidTest
 from audit.signed import check_checkpoint, is_test_name
 from audit.since import Earlier, check_append_only
@@ -89,6 +90,10 @@ class Report:
         findings: what is wrong, in log order; at most `audit.findings.KEPT` of each check.
         missing: what could not be checked or read, and why.
         tables: rates by table, in the order of their ids.
+        key_id: of the verifier key that was pinned, in hex; None where none was.
+        checkpoint_sha256: of the checkpoint's bytes, in hex; None where there is none.
+        first: the earliest time that an entry says, as the log has it; None where no entry was read.
+        last: the latest.
     """
 
     address: str
@@ -101,6 +106,10 @@ class Report:
     findings: tuple[Finding, ...]
     missing: tuple[str, ...]
     tables: dict[str, TableRates]
+    key_id: str | None = None
+    checkpoint_sha256: str | None = None
+    first: str | None = None
+    last: str | None = None
 
 
 def verify(
@@ -147,6 +156,8 @@ class _Audit:
         self._lifecycle = Lifecycle(self._tally, hands)
         self._voids = VoidTest()
         self._checkpoint: note.Checkpoint | None = None
+        self._checkpoint_sha256: str | None = None
+        self._times: tuple[str, str] | None = None
         self._earlier: list[Earlier] = []
         self._entries = 0
         self._without_key = 0
@@ -184,6 +195,7 @@ class _Audit:
             tally.unreadable.append(f"{self._log.address} has no checkpoint")
         else:
             tally.made["checkpoint"] += 1
+            self._checkpoint_sha256 = sha256(data).hex()
             self._checkpoint, found = check_checkpoint(data, key)
             tally.add(found)
             if key is None:
@@ -236,6 +248,9 @@ class _Audit:
     def _follow(self, read: Read, workers: Workers) -> None:
         """Takes what a stretch came to: unknown entries first, since they may explain what comes after them."""
         self._entries += read.entries
+        if read.times is not None:
+            known = self._times or read.times
+            self._times = min(known[0], read.times[0]), max(known[1], read.times[1])
         self._tally.is_test = self._tally.is_test or read.is_test
         for index, why in read.unknown:
             self._tally.saw_unknown(index)
@@ -322,6 +337,10 @@ class _Audit:
             findings=tally.findings(),
             missing=(*tally.unreadable, *tally.missing),
             tables=tables,
+            key_id=self._options.key.key_id.hex() if self._options.key is not None else None,
+            checkpoint_sha256=self._checkpoint_sha256,
+            first=self._times[0] if self._times is not None else None,
+            last=self._times[1] if self._times is not None else None,
         )
 
     def _say_what_is_missing(self) -> None:

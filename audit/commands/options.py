@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from audit.commands.run import note_input
 from audit.errors import FormatError, InputError
 from audit.escrow import EscrowKeys
 from audit.keys import VerifierKey
 from audit.log import Log, open_log
+from audit.report.subject import bytes_digest
 
 MAX_KEY_BYTES = 10_000
 MAX_FILE_BYTES = 2_000_000
@@ -29,6 +31,7 @@ def read_file(path: str, most: int = MAX_FILE_BYTES) -> bytes:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > most:
         raise InputError(f"{path} is longer than {most} bytes, which no such file is")
+    note_input(bytes_digest(path, data))
     return data
 
 

@@ -19,10 +19,12 @@ from audit.commands.options import (
     key_option,
     since_option,
 )
+from audit.commands.run import command_line, inputs
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.report import json_report, text_report
 from audit.report.console import console
+from audit.report.subject import subject
 from audit.verify import Options
 from audit.verify import Progress as Told
 from audit.verify import verify as verify_log
@@ -89,8 +91,9 @@ def verify(
     options = Options(key, escrow_keys(escrow_key_files), since, allow_test, jobs)
     with _bar() as progress:
         report = verify_log(log, options, progress=progress)
+    about = subject(command_line(), [report], inputs())
     if output == "json":
-        click.echo(json_report.render(report))
+        click.echo(json_report.render(report, about))
     else:
-        text_report.print_report(report, console(), show)
+        text_report.print_report(report, about, console(), show)
     ctx.exit(report.exit_code)

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from audit.rates import SeatVoids, TableRates
+from audit.report import subject
+from audit.report.subject import Subject
 from audit.verify import Report
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: Report, about: Subject) -> dict[str, Any]:
     """The report as a value of JSON types."""
     return {
         "verdict": report.verdict,
@@ -32,6 +34,7 @@ def as_json(report: Report) -> dict[str, Any]:
             "root": report.checkpoint.root.hex(),
         },
         "exit_code": report.exit_code,
+        "of": subject.as_json(about),
     }
 
 
@@ -66,6 +69,6 @@ def _seat(row: SeatVoids) -> dict[str, Any]:
     }
 
 
-def render(report: Report) -> str:
+def render(report: Report, about: Subject) -> str:
     """The report as text of JSON."""
-    return json.dumps(as_json(report), indent=2, ensure_ascii=True)
+    return json.dumps(as_json(report, about), indent=2, ensure_ascii=True)

@@ -7,6 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from audit.rates import SeatVoids
+from audit.report import subject
+from audit.report.subject import Subject
 from audit.verify import CheckCount, Report
 from audit.wording import counted
 
@@ -41,15 +43,16 @@ _WHY_NOT = {
 }
 
 
-def print_report(report: Report, out: Console, show: int) -> None:
+def print_report(report: Report, about: Subject, out: Console, show: int) -> None:
     """Prints the report.
 
     Args:
         report: what the audit came to.
+        about: what the report is about.
         out: where to print it.
         show: how many findings to print.
     """
-    _print_head(report, out)
+    _print_head(report, about, out)
     _print_checks(report, out)
     _print_findings(report, out, show)
     if report.missing:
@@ -59,17 +62,14 @@ def print_report(report: Report, out: Console, show: int) -> None:
     _print_tables(report, out)
 
 
-def _print_head(report: Report, out: Console) -> None:
+def _print_head(report: Report, about: Subject, out: Console) -> None:
     verdict, colour, sentence = _VERDICTS[report.verdict]
     if report.verdict == "test-record" and report.exit_code == 0:
         sentence = "Dealt from chosen decks by a test double; as such a record, every check holds."
     out.print(Text.assemble((verdict, f"bold {colour}"), "  ", sentence))
     out.print()
-    out.print(Text(f"  log         {report.address}"))
-    if report.checkpoint is not None:
-        size = counted(report.checkpoint.size, "entry", "entries")
-        out.print(Text(f"  origin      {report.checkpoint.origin}"))
-        out.print(Text(f"  tree        {size}, root {report.checkpoint.root.hex()}"))
+    for label, value in subject.rows(about):
+        out.print(Text(f"  {label:<12}{value}"))
     hands = report.hands
     out.print(Text(f"  hands       {hands.total}: {hands.completed} completed, {hands.void} void, {hands.open} open"))
     if bare := hands.without_contributions:

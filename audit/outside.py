@@ -1,0 +1,37 @@
+"""Text from outside (a server's words, file names, labels) before people see it: nothing in it acts on a terminal."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories that act on a terminal or reorder a line: controls (C0, C1), formats (bidi), surrogates, separators."""
+
+_USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
+_BROKEN_USER_INFO = re.compile(r"(?<=://)[^/?#\s:@]*:(?!\d*(?:[/?#\s]|$))\S*@")
+"""A password that holds `/`, `?` or `#` makes an address that nothing can read; it is a password all the same."""
+
+
+def plain(text: str) -> str:
+    r"""Returns one line of text with everything that would act on a terminal written as an escape.
+
+    >>> plain("a\x1b[2Jb\u202e\n")
+    'a\\x1b[2Jb\\u202e\\n'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escaped(c) if unicodedata.category(c) in _NOT_SHOWN else c for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def without_password(text: str) -> str:
+    """Returns text in which no address says a user or a password.
+
+    >>> without_password("https://me:secret@host/log")
+    'https://…@host/log'
+    """
+    return _BROKEN_USER_INFO.sub("…@", _USER_INFO.sub("…@", text))

@@ -1,5 +1,6 @@
 """The dealer's errors: one base class, and refusals with a reason from one catalogue."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -69,8 +70,10 @@ class Refused(CutcardError):
 
     Attributes:
         reason: from the catalogue.
+        metadata: what a program needs to know of the hand or table, by the names that API.md gives.
     """
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+        self.metadata: Mapping[str, str] = {}

@@ -19,10 +19,9 @@ from dealer.service.errors import abort, draining
 from dealer.service.live import LiveHand
 from dealer.service.metrics import Metrics
 from dealer.service.play import PlayStream
+from dealer.service.subject import Run, describing
 from dealer.service.unit import Proofs, Reply, Unit
 from dealer.v1 import dealer_pb2 as pb
-
-Run = Callable[[Unit], tuple[bytes, Reply]]
 
 
 def _built(live: LiveHand, build: Callable[[Proofs], Message]) -> tuple[bytes, Reply]:
@@ -223,10 +222,10 @@ class DealerServicer:
             Refused: the request's form is wrong.
         """
         if field == "get_hand":
-            return Command(caller, self._requests.get_hand(request, caller))
+            return Command(caller, describing(self._requests.get_hand(request, caller), request, caller))
         request_id = validate.request_id(request.request_id)
         run: Run = getattr(self._requests, field)(request, caller)
-        return Command(caller, run, request_id, validate.body_digest(request))
+        return Command(caller, describing(run, request, caller), request_id, validate.body_digest(request))
 
     def _answer(self, field: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:

@@ -67,7 +67,7 @@ def status_of(error: Exception) -> status_pb2.Status:
         text = "the dealer failed to carry this out; nothing has changed"
         return status_pb2.Status(code=code_of(error).value[0], message=text)
     detail = any_pb2.Any()
-    detail.Pack(error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN))
+    detail.Pack(error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata))
     return status_pb2.Status(code=code_of(error).value[0], message=str(error), details=[detail])
 
 

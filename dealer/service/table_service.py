@@ -13,6 +13,7 @@ from dealer.service.calls import Answer, unary
 from dealer.service.engine import Command, Engine
 from dealer.service.errors import abort
 from dealer.service.metrics import Metrics
+from dealer.service.subject import Run, describing
 from dealer.service.table_play import Play
 from dealer.service.table_views import RAIL, Closing
 from dealer.service.tables import Tables, require_token, token_digest
@@ -20,7 +21,6 @@ from dealer.service.unit import Proofs, Reply, Unit
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2
 
-Run = Callable[[Unit], tuple[bytes, Reply]]
 TOKEN_BYTES = 32
 
 
@@ -148,7 +148,8 @@ class TableServicer:
         return grpc.method_handlers_generic_handler("dealer.v1.TableService", methods)
 
     def _command(self, maker: str, request: Any, caller: str) -> Command:
-        run: Run = getattr(self._requests, maker)(request, caller)
+        made: Run = getattr(self._requests, maker)(request, caller)
+        run = describing(made, request, caller)
         if isinstance(request, pb.GetTableHandRequest):
             return Command(caller, run)
         return Command(caller, run, validate.request_id(request.request_id), validate.body_digest(request))
@@ -162,12 +163,12 @@ class TableServicer:
 
     async def _watch_hand(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
         try:
-            self._identify(context)
+            caller = self._identify(context)
             request = validate.decode(pb.WatchHandRequest, data)
             hand = validate.hand_id(request.hand_id)
             seat, after = table_requests.watcher(request)
             with self._tables.watching(hand) as watcher:
-                play, certified, closing = await self._look(hand, seat, request.token)
+                play, certified, closing = await self._look(request, caller)
                 while True:
                     for event in table_views.events(play, seat, after, certified, closing):
                         yield pb.WatchHandResponse(event=event).SerializeToString()
@@ -176,12 +177,13 @@ class TableServicer:
                         return
                     play = await self._tables.news(watcher, play)
                     if play.state.waits_for is None:
-                        play, certified, closing = await self._look(hand, seat, request.token)
+                        play, certified, closing = await self._look(request, caller)
         except Exception as error:
             await abort(context, error)
 
-    async def _look(self, hand: bytes, seat: int, token: bytes) -> tuple[Play, types_pb2.Hand, Closing | None]:
+    async def _look(self, request: pb.WatchHandRequest, caller: str) -> tuple[Play, types_pb2.Hand, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
+        hand, seat, token = validate.hand_id(request.hand_id), request.seat, request.token
         seen: list[tuple[Play, types_pb2.Hand, Closing | None]] = []
 
         def run(unit: Unit) -> tuple[bytes, Reply]:
@@ -196,5 +198,5 @@ class TableServicer:
 
             return hand, reply
 
-        await self._engine.submit(Command("", run))
+        await self._engine.submit(Command("", describing(run, request, caller)))
         return seen[0]

@@ -137,10 +137,15 @@ class Room:
 
 def refusal(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
     """Returns code and reason of a refused call."""
+    return error.code(), error_info(error).reason  # type: ignore[attr-defined]
+
+
+def error_info(error: grpc.RpcError) -> error_details_pb2.ErrorInfo:
+    """Returns what a refused call says to programs; empty where the dealer did not speak."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]
     info = error_details_pb2.ErrorInfo()
     if status is not None:
         for detail in status.details:
             detail.Unpack(info)
         assert info.domain == "cutcard"
-    return error.code(), info.reason  # type: ignore[attr-defined]
+    return info

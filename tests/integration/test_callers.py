@@ -26,6 +26,7 @@ async def test_a_room_s_table_hands_and_answers_are_its_own(tmp_path: Path) -> N
         with pytest.raises(Refused) as caught:  # the same id is not a repeat, but a request of its own
             await ask("room-b", "open_hand", opening)
         assert caught.value.reason is Reason.TABLE_OF_ANOTHER_ROOM
+        assert caught.value.metadata == {}
         for field, request in (
             ("get_hand", pb.GetHandRequest(hand_id=hand)),
             ("deal_street", pb.DealStreetRequest(request_id=rid(), hand_id=hand, street=t.STREET_THIRD)),
@@ -34,6 +35,7 @@ async def test_a_room_s_table_hands_and_answers_are_its_own(tmp_path: Path) -> N
             with pytest.raises(Refused) as caught:
                 await ask("room-b", field, request)
             assert caught.value.reason is Reason.TABLE_OF_ANOTHER_ROOM
+            assert caught.value.metadata == {}
         elsewhere = pb.OpenHandRequest(request_id=opening.request_id, table="u", game=1, seats=[1, 2], reveal=1)
         assert pb.OpenHandResponse.FromString(await ask("room-b", "open_hand", elsewhere)).hand.table == "u"
         assert len(dealer.engine.live) == 2

@@ -9,7 +9,7 @@ import pytest
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
 from dealer.v1 import types_pb2 as t
-from tests.integration.running import Room, refusal, rid, running
+from tests.integration.running import Room, error_info, refusal, rid, running
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 FAILED = grpc.StatusCode.FAILED_PRECONDITION
@@ -81,6 +81,31 @@ def test_a_table_has_one_hand_in_play(room: Room) -> None:
     assert refusal(caught.value) == (FAILED, "TABLE_BUSY")
     room.void(first.hand_id)
     assert room.open("busy", number=2).number == 2
+
+
+def told(call: Callable[[], Any]) -> tuple[str, dict[str, str]]:
+    """Reason and metadata of a refused call."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    info = error_info(caught.value)
+    return info.reason, dict(info.metadata)
+
+
+def test_a_refusal_says_which_hand_and_table_it_is_about(room: Room) -> None:
+    assert told(lambda: room.open("told", number=2)) == ("WRONG_NUMBER", {"table": "told", "next_number": "1"})
+    room.void(room.open("told").hand_id)
+    hand = room.open("told").hand_id
+    of_hand = {"hand_id": hand, "table": "told", "number": "2", "state": "COMMITTED"}
+    assert told(lambda: room.open("told")) == ("TABLE_BUSY", {**of_hand, "next_number": "3"})
+    assert told(lambda: room.deal(hand, t.STREET_FIFTH)) == ("WRONG_STREET", of_hand)
+    assert told(lambda: room.fold(hand, 99)) == ("INVALID_SEAT", of_hand)
+    room.void(hand)
+    assert told(lambda: room.close(hand)) == ("HAND_CLOSED", {**of_hand, "state": "VOID"})
+    assert told(lambda: room.open("told", number=9)) == ("WRONG_NUMBER", {"table": "told", "next_number": "3"})
+    assert told(lambda: room.get(rid())) == ("HAND_NOT_FOUND", {})
+    offered = room.open("told", contributors=invited()).hand_id
+    reason, metadata = told(lambda: room.deal(offered, t.STREET_THIRD))
+    assert (reason, metadata["state"]) == ("HAND_NOT_LOCKED", "OFFERED")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dealer.v1 import dealer_pb2 as dpb
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import AsyncRoom, dealer_inside
-from tests.integration.running import refusal, rid
+from tests.integration.running import error_info, refusal, rid
 from tests.integration.table_room import Started, TableRoom, at_random, check_or_call
 
 EIGHT = dict.fromkeys(range(1, 9), 5000)
@@ -201,6 +201,25 @@ async def test_the_same_request_gives_the_same_answer_byte_for_byte(room: TableR
     assert await room.stub.StartHand(request) == first
     act.amount = 100
     assert await refused(room.stub.Act(act)) == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
+
+
+async def test_a_refusal_says_which_hand_and_table_it_is_about(room: TableRoom) -> None:
+    started = await room.start()
+    of_hand = {"hand_id": started.id, "table": "t", "number": "1", "state": "COMMITTED"}
+    other = next(s for s in started.tokens if s != started.hand.to_act)
+    with pytest.raises(grpc.RpcError) as acted:
+        await started.stub.Act(started.act_request(pb.ACTION_CALL, 50, seat=other))
+    with pytest.raises(grpc.RpcError) as watched:
+        _ = [event async for event in started.stub.WatchHand(pb.WatchHandRequest(hand_id=started.id, seat=other))]
+    with pytest.raises(grpc.RpcError) as begun:
+        await room.start()
+    for caught, reason, metadata in (
+        (acted, "OUT_OF_TURN", of_hand),
+        (watched, "WRONG_TOKEN", of_hand),
+        (begun, "TABLE_BUSY", of_hand | {"next_number": "2"}),
+    ):
+        info = error_info(caught.value)
+        assert (info.reason, dict(info.metadata)) == (reason, metadata)
 
 
 async def test_a_refused_action_changes_nothing(room: TableRoom) -> None:

@@ -1,11 +1,10 @@
-"""Holds the documents against the project: links, commands, options, settings: `python -m tests.documents`."""
+"""Holds the documents against the project: links, cites, commands, options, settings: `python -m tests.documents`."""
 
 import re
 import shlex
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,12 +12,11 @@ import click
 from audit.cli import cli as audit
 from benchmarks.__main__ import main as benchmarks
 from dealer.cli import main as dealer
+from tests.citations import cited_places, wrong_citations
+from tests.pages import FENCE, HEADING, ROOT, Document
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS: dict[str, click.Command] = {"dealer": dealer, "audit": audit, "benchmarks": benchmarks}
-FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
-HEADING = re.compile(r"^#{1,6} (?P<text>.+)$", re.MULTILINE)
 UNFINISHED = re.compile(r"\b(TODO|FIXME|TBD|XXX)\b|lorem ipsum", re.IGNORECASE)
 BOAST = re.compile(
     r"\b(unbreakable|unhackable|military[- ]grade|bulletproof|100 ?% (secure|safe|fair))\b", re.IGNORECASE
@@ -26,25 +24,10 @@ BOAST = re.compile(
 SOMEBODYS_MACHINE = re.compile(r"(?<![\w.:/])/(home|root|work|Users)/")
 
 
-@dataclass(frozen=True)
-class Document:
-    """One page, and what is wrong with it is told with its path and line."""
-
-    path: Path
-    text: str
-
-    def line(self, offset: int) -> str:
-        """Where an offset of the text lies."""
-        return f"{self.path.relative_to(ROOT)}:{self.text.count(chr(10), 0, offset) + 1}"
-
-    def prose(self) -> str:
-        """The text with its fenced blocks blanked out, offsets kept."""
-        return FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence[0]), self.text)
-
-
 def documents() -> list[Document]:
-    """Every page for people: those at the top, all of docs/, and the examples' own."""
-    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*/README.md")]
+    """Every page for people: those at the top, all of docs/, and the tests' and the examples' own."""
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("README.md")]
+    paths += (ROOT / "examples").glob("*/README.md")
     return [Document(path, path.read_text("utf-8")) for path in sorted(paths)]
 
 
@@ -171,6 +154,7 @@ def findings(document: Document, targets: set[str]) -> Iterator[str]:
     yield from wrong_settings(document)
     yield from unlisted(document)
     yield from wrong_words(document)
+    yield from wrong_citations(document)
 
 
 def main() -> int:
@@ -178,6 +162,7 @@ def main() -> int:
     targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     pages = documents()
     wrong = [finding for document in pages for finding in findings(document, targets)]
+    wrong += [finding for place in cited_places() for finding in wrong_citations(place)]
     for finding in wrong:
         print(finding, file=sys.stderr)
     if not any(True for document in pages for _ in commands(document)):

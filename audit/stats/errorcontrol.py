@@ -1,4 +1,4 @@
-"""Paying for every look: Holm's correction within groups that share the chance of a false alarm (STATISTICS.md 2)."""
+"""Holm's correction within groups that share the chance of a false alarm (STATISTICS.md section 2)."""
 
 from __future__ import annotations
 

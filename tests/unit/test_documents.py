@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.documents import ROOT, Document, findings
+from tests.citations import cited_places, comments, wrong_citations
+from tests.documents import findings
+from tests.pages import ROOT, Document
 
 TARGETS = {"demo", "test"}
 
@@ -52,3 +54,55 @@ def test_what_is_wrong_is_found(text: str, finding: str) -> None:
 def test_an_index_lists_every_page_of_its_folder() -> None:
     listed = "".join(f"[x]({page.name})" for page in (ROOT / "docs").glob("*.md") if page.name != "protocol.md")
     assert wrong(listed, "docs/README.md") == ["protocol.md is not listed"]
+
+
+def wrongly_cited(text: str, name: str = "audit/module.py") -> list[str]:
+    source = comments(text) if name.endswith(".py") else text
+    return [finding.partition(": ")[2] for finding in wrong_citations(Document(ROOT / name, source))]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('"""Deals (PROTOCOL.md, section 7; STUD.md sections 2, 3 and 7)."""\n', "audit/module.py"),
+        ('"""Section 7 of PROTOCOL.md, and docs/table.md and SECURITY.md."""\n', "audit/module.py"),
+        ("# The tags of section 1 (RFC 6962, section 77, and 2.1.3.2; Holm 1979, section 44).\n", "audit/module.py"),
+        ('path = "docs/nowhere.md"  # STUD.md\nf("""NOWHERE.md section 99""")\n', "audit/module.py"),
+        ("// By the rules of\n// STUD.md, section 3.\n", "proto/dealer/v1/x.proto"),
+        ("## 44. Here\n\nSections 44 and `STUD.md`, section 6.\n", "docs/page.md"),
+        ("By section 10.\n", "docs/page.md"),
+    ],
+)
+def test_a_right_citation_passes(text: str, name: str) -> None:
+    assert wrongly_cited(text, name) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "finding"),
+    [
+        ('"""Deals (NOWHERE.md)."""\n', "audit/module.py", "NOWHERE.md is cited, and docs/nowhere.md is not there"),
+        ('X = 1\n"""See docs/nowhere.md."""\n', "audit/module.py", "docs/nowhere.md is cited, and docs/nowhere.md"),
+        ("x = 1  # STUD.md, sections 2 and 88\n", "audit/module.py", "STUD.md is cited with section 88"),
+        ("# By STUD.md,\n# section 88.\n", "audit/module.py", "STUD.md is cited with section 88"),
+        ('def f():\n    """By section 99."""\n', "audit/module.py", "PROTOCOL.md is cited with section 99"),
+        ('"""Section 99 of STUD.md."""\n', "audit/module.py", "STUD.md is cited with section 99"),
+        ("// STUD.md section 99.\n", "proto/dealer/v1/x.proto", "STUD.md is cited with section 99"),
+        ("## 44. Here\n\nSection 45.\n", "docs/page.md", "this page has no section 45"),
+        ("By section 99.\n", "docs/page.md", "PROTOCOL.md is cited with section 99"),
+    ],
+)
+def test_a_wrong_citation_is_found(text: str, name: str, finding: str) -> None:
+    found = wrongly_cited(text, name)
+    assert len(found) == 1
+    assert found[0].startswith(finding)
+
+
+def test_a_wrong_citation_is_told_with_its_line() -> None:
+    text = 'x = """\n"""\n\ny = 1  # fine\n\n\ndef f():\n    """Does.\n\n    By STUD.md,\n    section 99.\n    """\n'
+    (found,) = wrong_citations(Document(ROOT / "audit/module.py", comments(text)))
+    assert found.startswith("audit/module.py:10: ")
+
+
+def test_the_code_that_cites_is_looked_at() -> None:
+    places = {place.path.relative_to(ROOT).parts[0]: place for place in cited_places()}
+    assert {"audit", "dealer", "benchmarks", "tests", "examples", "proto"} <= places.keys()

@@ -109,14 +109,8 @@ def close_entry(
         history: SHA-256 of the referee's public history, for a hand that it ran.
         family: schema family.
     """
-    entry: dict[str, Any] = {
-        "schema": f"{family}/close",
-        "hand": hand_text(state.hand),
-        "commit": commit,
-        "outcome": "completed" if state.status is Status.CLOSED else "void",
-        "events": [_event(event) for event in state.events],
-        "time": timestamp(milliseconds),
-    }
+    entry = _ending(state, milliseconds, "completed" if state.status is Status.CLOSED else "void", family)
+    entry["commit"] = commit
     if reason is not None:
         entry["reason"] = reason
     if history is not None:
@@ -130,6 +124,33 @@ def close_entry(
     if family == TEST:
         entry["deck"] = " ".join(deck.cards)
     return canonical(entry)
+
+
+def lost_entry(
+    state: HandState, milliseconds: int, *, offer: int | None, commit: int | None, family: str = CERTIFIED
+) -> bytes:
+    """Returns the close of a lost hand, which reveals nothing: its commit, or without one its offer, and its events.
+
+    Args:
+        state: the hand.
+        milliseconds: Unix time.
+        offer: index of the hand's offer entry.
+        commit: index of its commit entry.
+        family: schema family.
+    """
+    entry = _ending(state, milliseconds, "lost", family)
+    entry |= {"offer": offer} if commit is None else {"commit": commit}
+    return canonical(entry)
+
+
+def _ending(state: HandState, milliseconds: int, outcome: str, family: str) -> dict[str, Any]:
+    return {
+        "schema": f"{family}/close",
+        "hand": hand_text(state.hand),
+        "outcome": outcome,
+        "events": [_event(event) for event in state.events],
+        "time": timestamp(milliseconds),
+    }
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Status(StrEnum):
     COMMITTED = "committed"
     CLOSED = "closed"
     VOID = "void"
+    LOST = "lost"
 
 
 class VoidReason(StrEnum):
@@ -168,7 +169,7 @@ class HandState:
 
     @property
     def in_play(self) -> bool:
-        """Whether the hand is neither closed nor void."""
+        """Whether the hand is neither closed nor void nor lost."""
         return self.status in (Status.OFFERED, Status.COMMITTED)
 
 
@@ -306,13 +307,32 @@ def void(state: HandState) -> HandState:
     return replace(state, status=Status.VOID)
 
 
-def _with_event(state: HandState, event: Event) -> HandState:
-    return replace(state, events=(*state.events, event))
+def lose(state: HandState) -> HandState:
+    """Ends a hand, offered or locked, whose seed cannot be read any more (PROTOCOL.md, section 6).
+
+    Raises:
+        Refused: the hand is over.
+    """
+    _require_in_play(state)
+    return replace(state, status=Status.LOST)
+
+
+def over(state: HandState) -> Refused:
+    """Returns what whoever wants to change a hand that is over is told."""
+    if state.status is Status.LOST:
+        text = "this hand is lost: its key at rest is gone, and its deck cannot be read any more"
+        return Refused(Reason.HAND_LOST, text)
+    text = "the hand was given up" if state.status is Status.VOID else "the hand is closed"
+    return Refused(Reason.HAND_CLOSED, text)
 
 
 def _require_in_play(state: HandState) -> None:
     if not state.in_play:
-        raise Refused(Reason.HAND_CLOSED, f"the hand is {state.status}")
+        raise over(state)
+
+
+def _with_event(state: HandState, event: Event) -> HandState:
+    return replace(state, events=(*state.events, event))
 
 
 def _require_committed(state: HandState) -> None:

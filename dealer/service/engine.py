@@ -25,10 +25,12 @@ from dealer.log.checkpoint import Checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactTree, Node, leaf_hash
 from dealer.log.note import NoteSigner
 from dealer.service.errors import draining
+from dealer.service.hands import lose_hand
 from dealer.service.live import LiveHand, load_hand
 from dealer.service.sources import Sources
+from dealer.service.subject import about_hand
 from dealer.service.unit import Limits, Proofs, Reply, Unit
-from dealer.store.interface import Batch, HandRow, Store, StoreError, TableRow
+from dealer.store.interface import AnswerRow, Batch, HandRow, Store, StoreError, TableRow
 from dealer.store.vault import Purpose, Vault, VaultError
 
 _log = structlog.get_logger()
@@ -86,10 +88,11 @@ class Engine:
     def __init__(
         self, open_store: Callable[[], Store], signer: NoteSigner, vault: Vault, sources: Sources, limits: Limits
     ) -> None:
-        """Reads what is in play.
+        """Reads what is in play, and closes as lost what can never go on.
 
         Raises:
             StoreError: the store cannot be read.
+            VaultError: a key at rest cannot be read at the moment.
         """
         self.sources, self.limits, self.vault, self.signer = sources, limits, vault, signer
         self.health = Health()
@@ -113,6 +116,7 @@ class Engine:
         self.live = {row.hand: load_hand(row, GAMES, self.vault) for row in self.store.hands_in_play()}
         sealed = [hand.sealed for hand in self.live.values() if hand.sealed is not None]
         self._seed_keys = Counter(one.key for one in sealed)
+        self._close_lost()
 
     def start(self) -> None:
         """Starts the writer."""
@@ -220,6 +224,16 @@ class Engine:
         pendings: dict[tuple[str, bytes], _Pending] = {}
         for pending in batch:
             self._run(pending, unit, pendings)
+        self._make_durable(unit, batch)
+        for pending in batch:
+            if pending.twin is not None:
+                pending.answer, pending.error = pending.twin.answer, pending.twin.error
+        self.on_hands(list(unit.hands.values()))
+        for call in unit.after:
+            self._follow_up(call)
+
+    def _make_durable(self, unit: Unit, batch: list[_Pending]) -> None:
+        """Signs what a unit appends, builds the answers, and makes all of it durable; then it is the state."""
         tree, note, nodes = self.tree, self.note, list[Node]()
         if unit.entries:
             tree = tree.copy()
@@ -240,12 +254,13 @@ class Engine:
         self.tree, self.note = tree, note
         self._nodes.update(fresh)
         self._publish(unit)
-        for pending in batch:
-            if pending.twin is not None:
-                pending.answer, pending.error = pending.twin.answer, pending.twin.error
-        self.on_hands(list(unit.hands.values()))
-        for call in unit.after:
-            self._follow_up(call)
+
+    def _close_lost(self) -> None:
+        """Closes every hand as lost whose key at rest is gone, all of them in one batch."""
+        unit = Unit(self)
+        for hand in [hand for hand, live in self.live.items() if live.secrets is None]:
+            lose_hand(unit, hand)
+        self._make_durable(unit, [])
 
     def _follow_up(self, call: Callable[[], None]) -> None:
         """Does what follows from a batch; where that fails, the batch is durable all the same and is answered."""
@@ -265,8 +280,8 @@ class Engine:
                     pending.twin = twin
                     return
                 if (kept := unit.kept(*key)) is not None:
-                    _require_same(kept[0], command.body)
-                    pending.answer = kept[1]
+                    _require_same(kept.body, command.body)
+                    pending.answer = self._opened(unit, kept)
                     return
             mine = Unit(self, unit)
             pending.hand, pending.reply = command.run(mine)
@@ -280,7 +295,7 @@ class Engine:
             self._set_health(entropy=False)
             pending.error = Refused(Reason.ENTROPY_SOURCE, "the entropy source failed: no hand can be opened")
         except VaultError as error:
-            _log.error("a key at rest is missing", error=str(error))
+            _log.error("a key at rest cannot be read", error=str(error))
             pending.error = Refused(Reason.STORAGE, "the dealer's storage does not answer: try again later")
         except StoreError:
             raise
@@ -288,6 +303,13 @@ class Engine:
             where = traceback.format_tb(error.__traceback__)[-1]  # not the message: it might hold a secret
             _log.error("a command failed", error=type(error).__name__, where=where)
             pending.error = CutcardError("the dealer failed to carry this out; nothing has changed")
+
+    def _opened(self, unit: Unit, kept: AnswerRow) -> bytes:
+        try:
+            return unit.open(kept)
+        except Refused as refused:
+            refused.metadata = about_hand(unit, kept.hand, kept.caller)
+            raise
 
     def _batch(self, unit: Unit, nodes: list[Node], note: str) -> Batch:
         expires = unit.now + 1000 * self.limits.answer_seconds

@@ -26,6 +26,8 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.HAND_NOT_LOCKED,
         Reason.HAND_LOCKED,
         Reason.HAND_CLOSED,
+        Reason.HAND_LOST,
+        Reason.ANSWER_LOST,
         Reason.WRONG_GAME,
         Reason.WRONG_STREET,
         Reason.SEAT_FOLDED,

@@ -6,7 +6,7 @@ from hmac import compare_digest
 
 from dealer.core import hand as machine
 from dealer.core.deck import Deck
-from dealer.core.entries import Escrow, close_entry, commit_entry, offer_entry
+from dealer.core.entries import Escrow, close_entry, commit_entry, lost_entry, offer_entry
 from dealer.core.hand import Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.seed import EntropyError, contribution_commitment, draw_seed, escrow_digest
 from dealer.errors import Reason, Refused
@@ -209,11 +209,24 @@ def _close(unit: Unit, live: LiveHand, state: HandState, reason: VoidReason | No
         history=history,
         family=unit.sources.family,
     )
-    table = unit.table(state.table)
+    return _over(unit, replace(live, state=state), entry)
+
+
+def lose_hand(unit: Unit, hand: bytes) -> LiveHand:
+    """Closes a hand whose seed cannot be read any more, and frees its table; see `dealer.core.hand.lose`."""
+    live = unit.hand(hand)
+    state = machine.lose(live.state)
+    entry = lost_entry(state, unit.now, offer=live.offer, commit=live.commit, family=unit.sources.family)
+    return _over(unit, replace(live, state=state), entry)
+
+
+def _over(unit: Unit, live: LiveHand, entry: bytes) -> LiveHand:
+    name = live.state.table
+    table = unit.table(name)
     if table is None:
         raise AssertionError("a hand in play has its table")
-    unit.tables[state.table] = replace(table, hand=None)
-    return unit.put(replace(live, state=state, close=unit.append(entry)))
+    unit.tables[name] = replace(table, hand=None)
+    return unit.put(replace(live, close=unit.append(entry)))
 
 
 Faces = Callable[[int], tuple[str, bytes]]

@@ -10,9 +10,8 @@ from dealer.core.codec import load_state
 from dealer.core.deck import Deck, commit_deck, derive_deck
 from dealer.core.hand import Game, HandState, Status
 from dealer.core.seed import Seed, entropy_digest
-from dealer.errors import Reason, Refused
 from dealer.store.interface import HandRow, Sealed
-from dealer.store.vault import Purpose, Vault, VaultError
+from dealer.store.vault import Purpose, SealLost, Vault
 
 _log = structlog.get_logger()
 
@@ -69,7 +68,7 @@ class LiveHand:
     Attributes:
         state: what happened.
         referee: whether the referee runs it.
-        secrets: None once it is over, or where the key that sealed them is gone.
+        secrets: None once it is over, and of a hand that is about to be closed as lost.
         sealed: the same, encrypted at rest; None: to be sealed anew.
         deck: the committed deck.
         offer, commit, close: indexes of its log entries.
@@ -85,21 +84,13 @@ class LiveHand:
     close: int | None = None
 
     def known_secrets(self) -> Secrets:
-        """Returns the secrets.
-
-        Raises:
-            Refused: the key at rest that sealed them is gone.
-        """
+        """Returns the secrets of a hand in play."""
         if self.secrets is None:
-            raise Refused(Reason.STORAGE, "this hand's seed cannot be read: its key at rest is gone")
+            raise AssertionError("a hand in play has its secrets")
         return self.secrets
 
     def known_deck(self) -> Deck:
-        """Returns the deck of a committed hand in play.
-
-        Raises:
-            Refused: the key at rest that sealed its seed is gone.
-        """
+        """Returns the deck of a committed hand in play."""
         return self.deck or make_deck(self.state, self.known_secrets())
 
 
@@ -126,13 +117,17 @@ def seal(hand: LiveHand, vault: Vault, now: float) -> Sealed:
 
 
 def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault) -> LiveHand:
-    """Reads a hand back. One in play whose key is gone comes without secrets, and the log says so."""
+    """Reads a hand back. One in play whose key at rest is gone comes without secrets: it is lost.
+
+    Raises:
+        VaultError: its key cannot be read at the moment.
+    """
     state = load_state(row.state, games)
     secrets = None
     if row.secrets is not None:
         try:
             secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, row.hand))
-        except VaultError as error:
-            _log.error("a hand in play cannot go on", table=state.table, number=state.number, error=str(error))
+        except SealLost as error:
+            _log.error("a hand in play is lost", table=state.table, number=state.number, error=str(error))
     deck = make_deck(state, secrets) if secrets and state.status is Status.COMMITTED else None
     return LiveHand(state, row.referee, secrets, row.secrets, deck, row.offer, row.commit, row.close)

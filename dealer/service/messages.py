@@ -23,6 +23,7 @@ _STATE = {
     Status.COMMITTED: types_pb2.HAND_STATE_COMMITTED,
     Status.CLOSED: types_pb2.HAND_STATE_CLOSED,
     Status.VOID: types_pb2.HAND_STATE_VOID,
+    Status.LOST: types_pb2.HAND_STATE_LOST,
 }
 
 
@@ -88,7 +89,7 @@ class FullHand:
 
     def _read(self, close: Mapping[str, Any]) -> tuple[Faces, bytes]:
         live = self._live
-        if live.state.status is Status.OFFERED:
+        if live.state.status in (Status.OFFERED, Status.LOST):
             return faces_from_openings({}), b""
         if live.state.in_play:
             return faces_of(live), live.known_deck().card_commitments
@@ -112,8 +113,10 @@ class FullHand:
         return message
 
     def cards(self) -> list[types_pb2.Card]:
-        """Returns the cards dealt so far that may be known; of a sealed hand that is over, the opened ones only."""
+        """Returns the cards dealt that may be known: of a sealed hand that is over those opened, of a lost one none."""
         state = self._live.state
+        if state.status is Status.LOST:
+            return []
         dealt: Iterable[Dealt] = state.dealt
         if state.reveal is Reveal.SEALED and not state.in_play:
             seen = set(state.seen)

@@ -12,7 +12,7 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from dealer.core.hand import Status
+from dealer.core.hand import Status, over
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import publish, published_checkpoint
@@ -241,8 +241,8 @@ class Dealer:
                     deadline.cancel()
             elif self._settings.contribution_seconds and hand not in self._deadlines:
                 self._lock_in(self._settings.contribution_seconds, hand)
-            if live.referee and live.state.status is Status.VOID:
-                self._table_hands.give_up(hand)
+            if live.referee and live.state.status in (Status.VOID, Status.LOST):
+                self._table_hands.give_up(hand, over(live.state))
 
     def _lock_in(self, seconds: float, hand: bytes) -> None:
         self._deadlines[hand] = self._loop.call_later(seconds, lambda: self._spawn(self._lock(hand)))

@@ -30,7 +30,7 @@ def describing(run: Run, request: Any, caller: str) -> Run:
             return run(unit)
         except Refused as refused:
             if hasattr(request, "hand_id"):
-                refused.metadata = _hand(unit, hand_id(request.hand_id), caller)
+                refused.metadata = about_hand(unit, hand_id(request.hand_id), caller)
             elif refused.reason in _OF_TABLE:
                 refused.metadata = _table(unit, request.table, caller)
             raise
@@ -38,7 +38,8 @@ def describing(run: Run, request: Any, caller: str) -> Run:
     return described
 
 
-def _hand(unit: Unit, hand: bytes, caller: str) -> dict[str, str]:
+def about_hand(unit: Unit, hand: bytes, caller: str) -> dict[str, str]:
+    """Returns what a refusal tells a caller of a hand; nothing where it is another's."""
     try:
         state = unit.hand(hand).state
     except Refused:
@@ -60,5 +61,5 @@ def _table(unit: Unit, name: str, caller: str) -> dict[str, str]:
         return {"table": name, "next_number": "1"}
     if table.owner != caller:
         return {}
-    in_play = {} if table.hand is None else _hand(unit, table.hand, caller)
+    in_play = {} if table.hand is None else about_hand(unit, table.hand, caller)
     return {"table": name, "next_number": str(table.number + 1)} | in_play

@@ -7,15 +7,17 @@ restart the seat to act has its whole time again.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import compare_digest
+from typing import Any
 
 import structlog
 
+from dealer.core.hand import Status, VoidReason, over
 from dealer.errors import CutcardError, Reason, Refused
-from dealer.service import table_course, table_play
+from dealer.service import hands, table_course, table_play
 from dealer.service.engine import Command, Engine
 from dealer.service.errors import draining
 from dealer.service.table_play import Play
@@ -72,9 +74,12 @@ class Tables:
             for hand in known | in_play:
                 try:
                     play = self.load(unit, hand)
-                except CutcardError as error:
-                    if hand in in_play:
-                        _log.error("a referee's hand cannot go on", error=str(error))
+                except Refused as refused:
+                    if hand in in_play:  # its seed can be read, but its record is gone
+                        _log.error("a referee's hand cannot go on and is void", error=str(refused))
+                        hands.void_hand(unit, hand, VoidReason.FAILURE)
+                    else:
+                        self._on_loop(self.give_up, hand, refused)
                 else:
                     unit.after.append(lambda play=play: self._durable(play))  # type: ignore[misc]
             return b"", lambda proofs: b""
@@ -85,16 +90,19 @@ class Tables:
         """Returns a hand as it stands now. On the writer's thread.
 
         Raises:
-            Refused: the referee runs no such hand, its answers have expired, or it was given up.
+            Refused: the referee runs no such hand, its answers have expired, it was given up or is lost, or its record
+                cannot be read any more.
         """
         kept = unit.kept(_KEEPER, hand)
         if kept is None:
             raise Refused(Reason.HAND_NOT_FOUND, "the referee runs no such hand")
-        version, record = kept
+        state = unit.hand(hand).state
+        if state.status is Status.LOST:
+            raise over(state)
         known = self._plays.get(hand)
-        play = known[1] if known is not None and known[0] == version else table_play.read_play(record)
-        if play.state.waits_for is not None and not unit.hand(hand).state.in_play:
-            raise _given_up()
+        play = known[1] if known is not None and known[0] == kept.body else table_play.read_play(unit.open(kept))
+        if play.state.waits_for is not None and not state.in_play:
+            raise over(state)
         return play
 
     def save(self, unit: Unit, play: Play) -> None:
@@ -135,7 +143,7 @@ class Tables:
         """Waits for more to happen than a watcher knows.
 
         Raises:
-            Refused: the hand was given up, or the dealer shuts down.
+            Refused: the hand was given up or is lost, or the dealer shuts down.
         """
         while watcher.newest is None or len(watcher.newest.events) <= len(known.events):
             if watcher.ended is not None:
@@ -153,13 +161,13 @@ class Tables:
             for watcher in watchers:
                 watcher.end(draining())
 
-    def give_up(self, hand: bytes) -> None:
-        """Stops the clock of a hand that is void, and sends its watchers away."""
+    def give_up(self, hand: bytes, why: Refused) -> None:
+        """Stops the clock of a hand that is void or lost, and sends its watchers away."""
         if (clock := self._clocks.pop(hand, None)) is not None:
             clock.timer.cancel()
         self._plays.pop(hand, None)
         for watcher in self._watchers.get(hand, ()):
-            watcher.end(_given_up())
+            watcher.end(why)
 
     def hasten(self, seconds: float) -> None:
         """Takes so much from what every seat to act has left. Only the test double does that."""
@@ -171,13 +179,11 @@ class Tables:
         """Goes on from what is durable now. On the writer's thread."""
         if play.state.waits_for is None:
             self._plays.pop(play.hand, None)
-        self._tell(play)
+        self._on_loop(self._show, play)
 
-    def _tell(self, play: Play) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._show, play)
-        except RuntimeError:  # the loop has ended: nobody is left to be told
-            return
+    def _on_loop(self, call: Callable[..., None], *arguments: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended: nobody is left to be told
+            self._loop.call_soon_threadsafe(call, *arguments)
 
     def _show(self, play: Play) -> None:
         """Wakes the watchers and sets the clock."""
@@ -216,14 +222,10 @@ class Tables:
         try:
             await self._engine.submit(Command("", run))
         except CutcardError as error:
-            given_up = isinstance(error, Refused) and error.reason is Reason.HAND_CLOSED
-            if not given_up and not self._engine.health.draining:
+            ended = isinstance(error, Refused) and error.reason in (Reason.HAND_CLOSED, Reason.HAND_LOST)
+            if not ended and not self._engine.health.draining:
                 _log.error("a time-out was not carried out", error=str(error))
                 self._set_clock(hand, prompt, _AGAIN_SECONDS)
-
-
-def _given_up() -> Refused:
-    return Refused(Reason.HAND_CLOSED, "the hand was given up")
 
 
 def token_digest(token: bytes) -> bytes:

@@ -12,7 +12,7 @@ from dealer.log.receipt import make_receipt
 from dealer.service.live import LiveHand, load_hand, seal
 from dealer.service.sources import Sources
 from dealer.store.interface import AnswerRow, Store, TableRow, one_entry
-from dealer.store.vault import Purpose, Vault
+from dealer.store.vault import Purpose, SealLost, Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class Unit:
         sealed = self._durable.vault.seal(Purpose.ANSWER, time.monotonic(), plaintext, caller.encode() + request)
         self.answers[caller, request] = AnswerRow(caller, request, body, hand, sealed, self._expiry(hand))
 
-    def kept(self, caller: str, request: bytes) -> tuple[bytes, bytes] | None:
-        """Returns body digest and bytes of what was kept; None where nothing is."""
+    def kept(self, caller: str, request: bytes) -> AnswerRow | None:
+        """Returns what was kept, still sealed; None where nothing is."""
         key = (caller, request)
         unit: Unit | None = self
         while unit is not None:
@@ -160,9 +160,20 @@ class Unit:
             unit = unit._below
         else:
             row = self._durable.store.answer(caller, request) if key not in self.looked_up else self.looked_up[key]
-        if row is None:
-            return None
-        return row.body, self._durable.vault.open(Purpose.ANSWER, row.answer, caller.encode() + request)
+        return row
+
+    def open(self, row: AnswerRow) -> bytes:
+        """Opens what was kept.
+
+        Raises:
+            Refused: its key at rest is gone.
+            VaultError: its key cannot be read at the moment.
+        """
+        try:
+            return self._durable.vault.open(Purpose.ANSWER, row.answer, row.caller.encode() + row.request)
+        except SealLost:
+            text = "this was carried out, and its answer cannot be read any more: its key at rest is gone"
+            raise Refused(Reason.ANSWER_LOST, text) from None
 
     def _expiry(self, hand: bytes) -> int | None:
         found = self.hand(hand)

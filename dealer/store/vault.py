@@ -16,7 +16,11 @@ _NONCE_BYTES = 12
 
 
 class VaultError(CutcardError):
-    """A key is gone, or what was sealed does not open."""
+    """The keys at rest cannot be read or written at the moment."""
+
+
+class SealLost(VaultError):
+    """What was sealed can never be opened again: its key is gone, or is not the one that sealed it."""
 
 
 class Purpose(StrEnum):
@@ -45,6 +49,7 @@ class Vault:
         if not folder.is_dir():
             raise VaultError(f"there is no folder for keys at rest at {folder}")
         self._folder = folder
+        self._identity = _identity(folder)
         self._lifetime = lifetime
         self._ciphers: dict[tuple[Purpose, int], ChaCha20Poly1305] = {}
         self._current: dict[Purpose, tuple[int, float]] = {}
@@ -69,13 +74,14 @@ class Vault:
         """Decrypts.
 
         Raises:
-            VaultError: the key is gone, or the data is not what was sealed in this context.
+            SealLost: the key is gone, or it is not the one that sealed this in this context.
+            VaultError: the key cannot be read at the moment.
         """
         nonce, data = sealed.data[:_NONCE_BYTES], sealed.data[_NONCE_BYTES:]
         try:
             return self._cipher(purpose, sealed.key).decrypt(nonce, data, context)
         except InvalidTag:
-            raise VaultError("what was sealed at rest has been changed") from None
+            raise SealLost(f"the {purpose} key {sealed.key} at rest does not open what it sealed") from None
 
     def destroy_unused(self, purpose: Purpose, used: Iterable[int]) -> None:
         """Destroys every key of this purpose that is not in use; the next one is made when it is needed.
@@ -119,12 +125,21 @@ class Vault:
     def _cipher(self, purpose: Purpose, key: int) -> ChaCha20Poly1305:
         cipher = self._ciphers.get((purpose, key))
         if cipher is None:
-            try:
-                secret = self._path(purpose, key).read_bytes()
-                cipher = self._ciphers[purpose, key] = ChaCha20Poly1305(secret)
-            except (OSError, ValueError):
-                raise VaultError(f"the {purpose} key {key} at rest is gone") from None
+            secret = self._read(purpose, key)
+            if len(secret) != KEY_BYTES:
+                raise SealLost(f"the {purpose} key {key} at rest has {len(secret)} bytes, not {KEY_BYTES}")
+            cipher = self._ciphers[purpose, key] = ChaCha20Poly1305(secret)
         return cipher
+
+    def _read(self, purpose: Purpose, key: int) -> bytes:
+        try:
+            return self._path(purpose, key).read_bytes()
+        except FileNotFoundError:
+            if _identity(self._folder) != self._identity:
+                raise VaultError(f"{self._folder} is not the folder any more that it was at the start") from None
+            raise SealLost(f"the {purpose} key {key} at rest is gone") from None
+        except OSError as error:
+            raise VaultError(f"the {purpose} key {key} at rest cannot be read: {error.strerror}") from None
 
     def _path(self, purpose: Purpose, key: int) -> Path:
         return self._folder / f"{purpose}-{key}.key"
@@ -138,6 +153,15 @@ class Vault:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one at the same place, an empty mount point say; None where there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _overwrite(path: Path) -> None:

@@ -179,6 +179,8 @@ class _HandStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HandState.V
     """Completed and revealed."""
     HAND_STATE_VOID: _HandState.ValueType  # 4
     """Void, and revealed like any other."""
+    HAND_STATE_LOST: _HandState.ValueType  # 5
+    """The dealer can no longer read its seed, for the key at rest is gone: nothing is revealed, and for money it is void."""
 
 class HandState(_HandState, metaclass=_HandStateEnumTypeWrapper):
     """Where a hand stands."""
@@ -193,6 +195,8 @@ HAND_STATE_CLOSED: HandState.ValueType  # 3
 """Completed and revealed."""
 HAND_STATE_VOID: HandState.ValueType  # 4
 """Void, and revealed like any other."""
+HAND_STATE_LOST: HandState.ValueType  # 5
+"""The dealer can no longer read its seed, for the key at rest is gone: nothing is revealed, and for money it is void."""
 Global___HandState: _TypeAlias = HandState  # noqa: Y015
 
 class _OpenerReason:

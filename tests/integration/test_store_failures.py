@@ -159,7 +159,7 @@ async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path
 
     def read(unit: Unit) -> tuple[bytes, Reply]:
         kept = unit.kept("referee", hand)
-        return hand, lambda proofs: kept[1] if kept else b"nothing"
+        return hand, lambda proofs: unit.open(kept) if kept else b"nothing"
 
     assert await engine.submit(Command("room", read)) == b"the record"
     engine.stop()

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import click
 
+from dealer.ending import ending_signals
+
 
 class Server(Protocol):
     """What can be run: it listens once it is started."""
@@ -21,7 +23,7 @@ class Server(Protocol):
 
 
 def run_until_stopped(server: Server, *more: str) -> None:
-    """Runs a server until SIGTERM or SIGINT, and says on standard output where it listens, and what more there is."""
+    """Runs a server until SIGTERM, SIGINT or SIGHUP, and says on standard output where it listens, and `more`."""
     try:
         import uvloop
     except ImportError:
@@ -31,7 +33,7 @@ def run_until_stopped(server: Server, *more: str) -> None:
 
     async def run() -> None:
         stopped = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (*ending_signals(), signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await server.start()
         try:

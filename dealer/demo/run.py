@@ -4,13 +4,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
 from dealer.demo.forge import change_one_card
+from dealer.ending import orderly_end, own_dealer
 from dealer.errors import CutcardError
 
 _BIN = Path(sys.executable).parent
@@ -28,13 +27,13 @@ def run() -> None:
         DemoError: a step did not end as it should.
     """
     console = Console(highlight=False, soft_wrap=True)
-    with tempfile.TemporaryDirectory(prefix="cutcard-demo-") as name:
+    with orderly_end(), tempfile.TemporaryDirectory(prefix="cutcard-demo-") as name:
         folder = Path(name)
         data, log, copy, key = folder / "data", folder / "log", folder / "copy", folder / "key"
         _step(console, 1, "A dealer starts, with keys of its own and an auditor's public key for sealed hands")
         _tool("dealer", "escrow-keygen", folder / "auditor")
         key.write_text(_tool("dealer", "init", "--data-dir", data, "--origin", "demo.invalid/room"))
-        with _served(data, folder / "auditor.pub") as address:
+        with own_dealer(data, "--escrow-public-key", str(folder / "auditor.pub")) as address:
             console.print(f"verifier key  {key.read_text().strip()}\nlistening on  {address}")
             _step(console, 2, "A room's backend, another process, has three hands dealt over gRPC")
             if subprocess.run([sys.executable, "-m", "dealer.demo.room", address, key], timeout=_SECONDS).returncode:
@@ -69,16 +68,3 @@ def _audit(log: Path, key: Path, escrow_key: Path, *, expected: int, named: str 
     print(done.stdout, flush=True)  # noqa: T201 - the auditor's own words
     if done.returncode != expected or named not in done.stdout:
         raise DemoError(f"the audit ended with {done.returncode}, not {expected}")
-
-
-@contextmanager
-def _served(data: Path, escrow: Path) -> Iterator[str]:
-    command = [_BIN / "dealer", "serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--escrow-public-key", escrow]
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            if not line.startswith("listening on "):
-                raise DemoError("the dealer did not start")
-            yield line.removeprefix("listening on ").strip()
-        finally:
-            process.terminate()

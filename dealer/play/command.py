@@ -10,14 +10,15 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from dealer.config import option
+from dealer.ending import orderly_end, own_dealer
 from dealer.errors import CutcardError
 from dealer.games.plans import SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
-from dealer.play.game import BUY_IN, Sitting
-from dealer.play.keyboard import LEAVE, aside, line
-from dealer.play.screen import Screen
+from dealer.play.game import BUY_IN, PERSON, Sitting
+from dealer.play.kept import Kept
+from dealer.play.keyboard import HELP, LEAVE, aside, line
+from dealer.play.screen import Screen, help_text, side_by_side
 from dealer.play.table import TableSeen, words
 from dealer.v1 import table_pb2 as pb
 
@@ -32,15 +33,24 @@ _PASSIVE = (pb.ACTION_CHECK, pb.ACTION_CALL, pb.ACTION_BRING_IN)
 @click.option("--auto", is_flag=True, help="Have your seat check and call by itself, to look on.")
 @option("--connect", default=None, help="HOST:PORT of a dealer that runs.  [default: one of its own]")
 @option("--key", default=None, help="That dealer's verifier key, or a file with it; not from the dealer itself.")
-def play(game: str, seats: int, hands: int | None, auto: bool, connect: str | None, key: str | None) -> None:
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Keep the log's key and each hand's entries and receipts in this folder.",
+)
+def play(
+    game: str, seats: int, hands: int | None, auto: bool, connect: str | None, key: str | None, save: Path | None
+) -> None:
     """Play stud against simple seats over the real service; every card of yours is checked as it comes."""
     if (connect is None) != (key is None):
         raise click.UsageError("--connect and --key belong together: a dealer is believed nothing without its key")
     console = Console(highlight=False)
-    with _joined(connect, key) as (address, verifier):
+    with orderly_end(), _joined(connect, key) as (address, verifier):
         stacks = dict.fromkeys(range(1, seats + 1), BUY_IN)
         ask = _by_itself if auto else lambda seen: _ask(console, seen)
-        sitting = Sitting(address, verifier, _GAMES[game], stacks, Screen(console, 1), ask)
+        screen = Screen(console, PERSON)
+        sitting = Sitting(address, verifier, _GAMES[game], stacks, screen, ask, Kept(save, verifier))
         asyncio.run(_sit(console, sitting, hands, auto=auto))
 
 
@@ -51,8 +61,14 @@ async def _sit(console: Console, sitting: Sitting, hands: int | None, *, auto: b
             return
         if auto or sitting.left:
             continue
-        if await aside(lambda: line(console, f"Enter for the next hand, {LEAVE} to stop")) == LEAVE:
+        if await aside(lambda: _next(console, hi_lo=sitting.game is SEVEN_CARD_STUD_HI_LO)) == LEAVE:
             return
+
+
+def _next(console: Console, *, hi_lo: bool) -> str:
+    while (answer := line(console, f"Enter for the next hand, {LEAVE} to stop, {HELP} for help")) == HELP:
+        console.print(help_text(hi_lo=hi_lo))
+    return answer
 
 
 def _by_itself(seen: TableSeen) -> pb.ActionOption:
@@ -61,17 +77,18 @@ def _by_itself(seen: TableSeen) -> pb.ActionOption:
 
 def _ask(console: Console, seen: TableSeen) -> pb.ActionOption | None:
     """Asks until the answer is one of the options by its number, or the wish to leave."""
-    choices = Text("  ")
-    for number, each in enumerate(seen.options, 1):
-        choices += Text.assemble((f" {number} ", "reverse"), f" {words(each.action, each.amount)}   ")
-    console.print(choices + Text.assemble((f" {LEAVE} ", "reverse"), " leave"))
+    choices = [(str(number), words(each.action, each.amount)) for number, each in enumerate(seen.options, 1)]
+    console.print(side_by_side([*choices, (LEAVE, "leave"), (HELP, "help")], console.width))
     while True:
         answer = line(console, "Your turn")
         if answer == LEAVE:
             return None
-        if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(seen.options):
+        if answer == HELP:
+            console.print(help_text(hi_lo=seen.hi_lo))
+        elif answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(seen.options):
             return seen.options[int(answer) - 1]
-        console.print(f"  a number from 1 to {len(seen.options)}, or {LEAVE}", style="yellow")
+        else:
+            console.print(f"  a number from 1 to {len(seen.options)}, {LEAVE} or {HELP}", style="yellow")
 
 
 @contextmanager
@@ -82,18 +99,11 @@ def _joined(connect: str | None, key: str | None) -> Iterator[tuple[str, str]]:
         yield connect, path.read_text("utf-8").strip() if path.is_file() else key
         return
     with tempfile.TemporaryDirectory(prefix="cutcard-play-") as folder:
-        tool, data = str(Path(sys.executable).parent / "dealer"), str(Path(folder) / "data")
+        tool, data = str(Path(sys.executable).parent / "dealer"), Path(folder) / "data"
         made = subprocess.run(
-            [tool, "init", "--data-dir", data, "--origin", "play.invalid/table"], capture_output=True, text=True
+            [tool, "init", "--data-dir", str(data), "--origin", "play.invalid/table"], capture_output=True, text=True
         )
         if made.returncode:
             raise CutcardError(f"no dealer could be made: {made.stderr.strip()}")
-        serve = [tool, "serve", "--data-dir", data, "--listen", "127.0.0.1:0"]
-        with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
-            try:
-                said = process.stdout.readline() if process.stdout else ""
-                if not said.startswith("listening on "):
-                    raise CutcardError("the dealer did not start")
-                yield said.removeprefix("listening on ").strip(), made.stdout.strip()
-            finally:
-                process.terminate()
+        with own_dealer(data) as address:
+            yield address, made.stdout.strip()

@@ -11,11 +11,11 @@ import grpc
 
 from dealer.client.calls import Caller, Retry
 from dealer.client.checks import Asked
-from dealer.client.folder import Folder
 from dealer.client.log import LogView
 from dealer.client.watched import WatchedHand
 from dealer.core.hand import Game, Reveal
 from dealer.games.plans import SEVEN_CARD_STUD_HI_LO
+from dealer.play.kept import Kept
 from dealer.play.keyboard import aside
 from dealer.play.screen import Screen
 from dealer.play.seats import choose
@@ -43,6 +43,7 @@ class Sitting:
         stacks: what each seat has; seat 1 is the person's.
         screen: where it is drawn.
         ask: asks the person.
+        kept: what is kept of the hands, and what was seen of the log from one to the next.
     """
 
     address: str
@@ -51,6 +52,7 @@ class Sitting:
     stacks: dict[int, int]
     screen: Screen
     ask: Ask
+    kept: Kept
     table: str = field(default_factory=lambda: f"play-{os.urandom(4).hex()}")
     number: int = 0
     left: bool = False
@@ -67,7 +69,7 @@ class Sitting:
         async with grpc.aio.insecure_channel(self.address) as channel:
             stub: Any = table_pb2_grpc.TableServiceStub(channel)
             calls = Caller(Retry(), uuid4)
-            log = LogView(log_pb2_grpc.LogServiceStub(channel), calls, self.key, Folder(None, self.key))
+            log = LogView(log_pb2_grpc.LogServiceStub(channel), calls, self.key, self.kept.folder)
             started = await calls.change("StartHand", stub.StartHand, self._request())
             hand, tokens = started.table_hand.hand_id, {each.seat: each.token for each in started.tokens}
             players = [_Player(stub, calls, hand, seat, token) for seat, token in tokens.items()]
@@ -82,12 +84,13 @@ class Sitting:
 
     async def _follow(self, person: "_Player", checked: WatchedHand) -> None:
         """Shows the person everything as it comes, checked, and acts as the person says."""
-        seen = TableSeen()
+        seen = TableSeen(hi_lo=self.game is SEVEN_CARD_STUD_HI_LO)
         async for event in person.events():
             cards = await checked.take(event)
             seen.take(event, cards)
             kind = event.WhichOneof("event")
             if kind == "hand_started" and checked.commit is not None:
+                self.kept.keep(person.hand, "commit", checked.commit)
                 self.screen.started(event.hand_started, checked.commit)
             elif kind == "street_dealt":
                 self.screen.cards(seen.street, cards)
@@ -100,7 +103,8 @@ class Sitting:
                 else:
                     await person.act(option)
             elif kind == "hand_finished" and checked.closed is not None:
-                self.screen.finished(checked.closed, checked.deck is not None)
+                self.kept.keep(person.hand, "close", checked.closed)
+                self.screen.finished(checked.closed, checked.deck is not None, self.kept.command())
             else:
                 self.screen.happened(event)
         self.stacks = {number: seat.stack for number, seat in seen.seats.items()}

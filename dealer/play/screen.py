@@ -11,6 +11,8 @@ from rich.text import Text
 from dealer.client.receipts import Proven
 from dealer.client.values import Card
 from dealer.core.hand import Face
+from dealer.play.held import held
+from dealer.play.keyboard import LEAVE
 from dealer.play.table import TableSeen, words
 from dealer.v1 import table_pb2 as pb
 
@@ -23,6 +25,38 @@ def card_text(name: str) -> Text:
         return Text("▒▒", "dim")
     suit, style = _SUITS[name[1]]
     return Text(name[0] + suit, style)
+
+
+def side_by_side(choices: Sequence[tuple[str, str]], width: int) -> Text:
+    """Sets keys and what they do beside each other, none of them broken, in lines of at most `width` columns."""
+    shown, column = Text(" "), 1
+    for key, what in choices:
+        choice = Text.assemble(" ", (f" {key} ", "reverse"), f" {what} ")
+        if column > 1 and column + len(choice) > width:
+            shown, column = shown + Text("\n "), 1
+        shown, column = shown + choice, column + len(choice)
+    return shown
+
+
+def help_text(*, hi_lo: bool) -> Text:
+    """What the person can do, and what the screen means."""
+    low = (
+        "\nHalf of each pot goes to the best low: five different ranks, eight or lower, ace low. Without one the high "
+        "hand takes all."
+        if hi_lo
+        else ""
+    )
+    return Text(
+        "Answer with the number before an action and Enter. "
+        f"{LEAVE} leaves: the hand is folded, or checked on for you, and its receipt still comes.\n"
+        "Two cards come down and one up; then three up, and the last one down. The lowest door card brings it in; from "
+        f"fourth street on the highest hand showing speaks first. The best five of seven cards win.{low}\n"
+        "A pot holds the antes and the bets of the rounds before; what lies before the seats is added beside it. A "
+        "side pot is for the seats named.\n"
+        '▒▒ is a card that you may not see, ·· one that was folded. "checked": this card was fixed in the log before '
+        "the first card was dealt, and this program has proven it.",
+        "dim",
+    )
 
 
 class Screen:
@@ -71,7 +105,10 @@ class Screen:
         parts: list[RenderableType] = [grid]
         if seen.board:
             parts.append(Text.assemble(("board  ", "dim"), *(card_text(card) for card in seen.board)))
-        parts.append(_pots(seen.pots))
+        parts.append(self._pots(seen))
+        own = [card for _, card in sorted(seen.seats[self._seat].cards.items())]
+        if not seen.seats[self._seat].folded:
+            parts.append(Text.assemble(("you hold  ", "dim"), held([*own, *seen.board], hi_lo=seen.hi_lo)))
         self._console.print(Panel(Group(*parts), box=ROUNDED, title=f"{seen.street} street", width=72))
 
     def happened(self, event: pb.TableEvent) -> None:
@@ -96,13 +133,22 @@ class Screen:
             case "pot_awarded":
                 self._award(event.pot_awarded.award)
 
-    def finished(self, closed: Proven, reveals: bool) -> None:
-        """Says what the log reveals, and shows the hand's receipt, in lines that can be copied."""
+    def finished(self, closed: Proven, reveals: bool, command: str | None) -> None:
+        """Says what the log reveals, and shows the hand's receipt, in lines that can be copied.
+
+        Args:
+            closed: the hand's close.
+            reveals: whether it reveals the whole deck.
+            command: what checks the hand's receipts where they were kept; None: they were not.
+        """
         what = "it reveals the committed deck" if reveals else "it opens what the table saw"
         self._console.print(f"[dim]closed as entry {closed.index} of the log; {what}[/]  [green]checked[/]")
         self._console.rule("[dim]the hand's receipt, for anybody to check offline[/]", style="dim")
         self._console.print(closed.receipt.strip(), style="dim", soft_wrap=True)
         self._console.rule(style="dim")
+        if command is not None:
+            self._console.print("The hand is kept; this checks it, now or later, without the dealer:")
+            self._console.print(command, soft_wrap=True)
 
     def _award(self, award: pb.Award) -> None:
         half = " for low" if award.half == pb.HALF_LOW else ""
@@ -112,17 +158,21 @@ class Screen:
             line = f"  {self._name(winner.seat)}: win {winner.share:,} of the {pot}{half}{held}"
             self._console.print(line, style="bold yellow")
 
+    def _pots(self, seen: TableSeen) -> Text:
+        """The pots, the main pot first, whose each side pot is, and what lies before the seats."""
+        alone = len(seen.pots) == 1
+        names = ["pot" if alone else "main pot", *(f"side pot {n}" for n in range(1, len(seen.pots)))]
+        lines = []
+        for name, pot in zip(names, seen.pots, strict=False):
+            whose = "" if alone else "  for " + ", ".join(self._name(seat).lower() for seat in pot.eligible)
+            lines.append(Text.assemble((f"{name} ", "dim"), (f"{pot.amount:,}", "bold"), (whose, "dim")))
+        if bets := sum(seat.bet for seat in seen.seats.values()):
+            total = bets + sum(pot.amount for pot in seen.pots)
+            lines.append(Text.assemble((f"bets {bets:,}, in all ", "dim"), (f"{total:,}", "bold")))
+        return Text("\n").join(lines)
+
     def _name(self, seat: int) -> str:
         return "You" if seat == self._seat else f"Seat {seat}"
 
     def _say(self, seat: int, what: str) -> None:
         self._console.print(f"  {self._name(seat)}: {what}")
-
-
-def _pots(pots: Sequence[pb.Pot]) -> Text:
-    """The pots, the main pot first."""
-    names = ["pot"] if len(pots) == 1 else ["main pot", *(f"side pot {n}" for n in range(1, len(pots)))]
-    line = Text()
-    for name, pot in zip(names, pots, strict=False):
-        line += Text.assemble((f"{name} ", "dim"), (f"{pot.amount:,}  ", "bold"))
-    return line

@@ -32,6 +32,7 @@ class TableSeen:
     """The table through one seat's eyes.
 
     Attributes:
+        hi_lo: whether half of each pot is for a low.
         seats: the seats in dealing order.
         board: the card that everybody shares.
         pots: the pots of the rounds that are over.
@@ -40,6 +41,7 @@ class TableSeen:
         options: what it may do.
     """
 
+    hi_lo: bool = False
     seats: dict[int, Seat] = field(default_factory=dict)
     board: list[str] = field(default_factory=list)
     pots: Sequence[pb.Pot] = ()

@@ -23,15 +23,15 @@ def high_name(five: Sequence[str]) -> str:
         return _unpaired_name(five, ranks)
     match shape:
         case [4, 1]:
-            return f"four of a kind, {_many(ranks[0])}, {_kickers(ranks[1:])}"
+            return f"four of a kind, {rank_names(ranks[0])}, {_kickers(ranks[1:])}"
         case [3, 2]:
-            return f"full house, {_many(ranks[0])} over {_many(ranks[1])}"
+            return f"full house, {rank_names(ranks[0])} over {rank_names(ranks[1])}"
         case [3, 1, 1]:
-            return f"three of a kind, {_many(ranks[0])}, {_kickers(ranks[1:])}"
+            return f"three of a kind, {rank_names(ranks[0])}, {_kickers(ranks[1:])}"
         case [2, 2, 1]:
-            return f"two pair, {_many(ranks[0])} and {_many(ranks[1])}, {_kickers(ranks[2:])}"
+            return f"two pair, {rank_names(ranks[0])} and {rank_names(ranks[1])}, {_kickers(ranks[2:])}"
         case _:
-            return f"pair, {_many(ranks[0])}, {_kickers(ranks[1:])}"
+            return f"pair, {rank_names(ranks[0])}, {_kickers(ranks[1:])}"
 
 
 def low_name(five: Sequence[str]) -> str:
@@ -53,7 +53,13 @@ def _unpaired_name(five: Sequence[str], ranks: Sequence[str]) -> str:
     return f"{'flush' if flush else 'high card'}, {top} {rest}"
 
 
-def _many(rank: str) -> str:
+def rank_name(rank: str) -> str:
+    """Names a rank: "king"."""
+    return _NAMES[rank]
+
+
+def rank_names(rank: str) -> str:
+    """Names several cards of a rank: "kings"."""
     return "sixes" if rank == "6" else f"{_NAMES[rank]}s"
 
 

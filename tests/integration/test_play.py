@@ -1,13 +1,22 @@
 """`dealer play`: every card of the person's is checked as it comes, and a dealer with another key is not believed."""
 
+import json
+import os
+import pty
 import re
+import shlex
+import signal
+import subprocess
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from dealer.play.held import held
 from dealer.play.seats import choose
 from dealer.v1 import table_pb2 as pb
-from tests.integration.running import run_tool, running
+from tests.integration.running import BIN, run_tool, running
 
 
 def test_a_hand_is_played_with_every_card_checked_and_the_receipt_at_the_end() -> None:
@@ -71,3 +80,114 @@ FACED = [
 )
 def test_simple_seats_play_what_they_hold(cards: str, options: list[pb.ActionOption], does: int) -> None:
     assert choose(options, cards.split()).action == does
+
+
+def test_own_hand_pot_and_help_are_on_the_screen() -> None:
+    done = run_tool("dealer", "play", "--seats", "2", "--game", "hi-lo", input="?\nq\n")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"you hold  .+; no low, so far", done.stdout)
+    assert re.search(r"pot 50\b", done.stdout)  # two antes of 25
+    assert "Half of each pot goes to the best low" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("cards", "hi_lo", "name"),
+    [
+        ("Kc Kd 2h", False, "pair of kings, so far"),
+        ("6c 6d 6h", False, "three of a kind, sixes, so far"),
+        ("Ac Kd 2h", True, "ace high; no low, so far"),
+        ("7c 7d 2h 2s", False, "two pair, sevens and twos, so far"),
+        ("7c 7d 7h 7s", False, "four of a kind, sevens, so far"),
+        ("Ac 2d 3h 4s 5c", True, "straight, five high; low, five four three two ace, so far"),
+        ("Kc Kd 2h 9s 9c 4d 3s", False, "two pair, kings and nines, four kicker"),
+    ],
+)
+def test_a_hand_is_named_as_it_grows(cards: str, hi_lo: bool, name: str) -> None:
+    assert held(cards.split(), hi_lo=hi_lo) == name
+
+
+def test_a_saved_hand_is_checked_by_the_command_that_is_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "my hands"
+    done = run_tool("dealer", "play", "--auto", "--hands", "2", "--seats", "2", "--save", folder)
+    assert done.returncode == 0, done.stderr
+    commands = [line for line in done.stdout.splitlines() if " receipt " in line and str(folder) in line]
+    assert len(commands) == 2
+    for command in commands:
+        checked = subprocess.run(command, shell=True, capture_output=True, text=True, cwd="/")
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        kept = Path(shlex.split(command)[2])
+        spoilt = json.loads(kept.read_text())
+        spoilt["close"]["entry"] = spoilt["commit"]["entry"]
+        kept.write_text(json.dumps(spoilt))
+        assert subprocess.run(command, shell=True, capture_output=True, cwd="/").returncode == 1
+    entries = sorted((folder / "receipts").glob("*.entry"))
+    assert [entry.name.split(".")[1] for entry in entries] == ["close", "commit"] * 2
+    for entry in entries:
+        receipt = entry.with_suffix(".receipt")
+        checked = run_tool("audit", "receipt", receipt, "--entry", entry, "--key", folder / "key")
+        assert checked.returncode == 0, checked.stdout
+    again = run_tool("dealer", "play", "--auto", "--hands", "1", "--save", folder)
+    assert again.returncode == 1
+    assert "remembers another log's key" in again.stderr
+
+
+def started_by_the_test(mark: str) -> list[int]:
+    """The processes that carry the mark in their environment, as all do that a marked one starts."""
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark.encode() in environment.read_bytes().split(b"\0"):
+                found.append(int(environment.parent.name))
+    return found
+
+
+def temporary_folders(processes: list[int]) -> set[Path]:
+    """The commands' temporary folders, by the files in them that the processes hold open."""
+    found = set()
+    for process in processes:
+        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):
+                found |= {each for each in descriptor.readlink().parents if each.name.startswith("cutcard-")}
+    return found
+
+
+@pytest.mark.parametrize("ending", ["the terminal closes", signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize(("command", "processes"), [(("play", "--seats", "2"), 2), (("double",), 1)])
+def test_nothing_is_left_of_a_command_whose_terminal_closes(
+    command: tuple[str, ...], processes: int, ending: str | signal.Signals
+) -> None:
+    mark = f"{uuid4()}"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["CUTCARD_TEST"] = mark
+        os.execv(BIN / "dealer", ["dealer", *command])
+    shown = b""
+    while b"Your turn" not in shown and b"verifier key" not in shown:
+        shown += os.read(terminal, 65536)
+    started = started_by_the_test(f"CUTCARD_TEST={mark}")
+    folders = temporary_folders(started)
+    assert (len(started), len(folders)) == (processes, 1)
+    if isinstance(ending, signal.Signals):
+        os.kill(pid, ending)
+    else:
+        os.close(terminal)
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert ended >= 0, "the signal ended the command, which could not clean up"
+    assert started_by_the_test(f"CUTCARD_TEST={mark}") == []
+    assert not any(folder.exists() for folder in folders)
+    if isinstance(ending, signal.Signals):
+        os.close(terminal)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_person_who_is_waited_for_does_not_hold_the_end_up(number: signal.Signals) -> None:
+    command = [BIN / "dealer", "play", "--seats", "2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        shown = b""
+        while b"Your turn" not in shown:
+            shown += os.read(process.stdout.fileno(), 65536)
+        process.send_signal(number)
+        assert process.wait(60) == (1 if number is signal.SIGINT else 128 + number)
+        assert b"rror" not in process.stderr.read()

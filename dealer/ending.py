@@ -1,0 +1,65 @@
+"""Ends a command in order when its terminal closes or it is told to stop: what it started and made goes with it."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from dealer.errors import CutcardError
+
+_SECONDS = 20
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Returns the signals that end a program: SIGTERM, and SIGHUP unless whoever started it has it ignored (nohup)."""
+    hung_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [*hung_up, signal.SIGTERM]
+
+
+@contextmanager
+def orderly_end() -> Iterator[None]:
+    """Ends the program at SIGHUP and SIGTERM by `SystemExit`, so that `with` and `finally` clean up after it.
+
+    The exit code is 128 and the signal's number, as a shell says it. A terminal that closes sends SIGHUP more than once
+    and cannot be written to: from the first signal on, no further one interrupts the clean-up.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = {each: signal.signal(each, end) for each in ending_signals()}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            if signal.getsignal(each) is end:
+                signal.signal(each, handler)
+
+
+@contextmanager
+def own_dealer(data: Path, *options: str) -> Iterator[str]:
+    """Serves a data folder in a process beside this one, yields its address, and ends the process.
+
+    Raises:
+        CutcardError: it did not start; its own words are on standard error.
+    """
+    tool = Path(sys.executable).parent / "dealer"
+    command = [str(tool), "serve", "--data-dir", str(data), "--listen", "127.0.0.1:0", "--grace-seconds", "1", *options]
+    # In a session of its own the terminal's signals do not reach it: it ends after whoever uses it, not before.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            said = process.stdout.readline() if process.stdout else ""
+            if not said.startswith("listening on "):
+                raise CutcardError("the dealer did not start")
+            yield said.removeprefix("listening on ").strip()
+        finally:
+            process.terminate()
+            try:
+                process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()

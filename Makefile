@@ -2,7 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check soak generate lock bench clean
+# What CI adds to a test run; `make test TESTS=tests/unit/core` runs a part.
+TESTS :=
+
+.PHONY: setup demo test coverage check soak generate released-protos lock bench clean
 
 setup: .venv/.ready
 
@@ -17,7 +20,11 @@ demo: .venv/.ready
 	@$(BIN)/dealer demo
 
 test: .venv/.ready
-	$(BIN)/python -m pytest -n 2 -m "not soak" -rs
+	$(BIN)/python -m pytest -n 2 -rs $(TESTS)
+
+# The unit tests and vectors alone: they run in this process, and cost little more with a tracer than without.
+coverage: .venv/.ready
+	$(BIN)/python -m pytest -n 2 -rs --cov=audit --cov=dealer --cov-report=term:skip-covered tests/unit tests/vectors
 
 soak: .venv/.ready
 	$(BIN)/python -m pytest -n 2 -m soak
@@ -29,11 +36,16 @@ check: .venv/.ready
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
+	$(BIN)/buf breaking --against tests/released/protos.yaml
 	$(BIN)/python -m tests.generated
 	$(BIN)/python -m tests.documents
 
 generate: .venv/.ready
 	$(BIN)/python -m tests.generated --write
+
+# With each release, and at no other time: what it holds is what `make check` lets nobody break.
+released-protos: .venv/.ready
+	$(BIN)/buf build --exclude-source-info -o tests/released/protos.yaml
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev \

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
+from dealer.client.channel import Undecodable
 from dealer.client.errors import CallError, CheckError
 from dealer.v1 import log_pb2
 
@@ -22,19 +24,46 @@ _REMEMBERED = 1024
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and how long an unavailable dealer is asked again.
+    """How long and how often an unavailable dealer is asked again. The default outlives a dealer's restart.
 
     Attributes:
-        attempts: at most, the first one among them.
+        seconds: for how long, from the first attempt that failed.
+        attempts: at most, the first one among them; None: as many as the seconds hold.
         first_wait: seconds before the second attempt, on average; doubled each time.
-        longest_wait: no wait is longer.
+        longest_wait: no wait is longer, on average.
         timeout: seconds that one attempt may take.
     """
 
-    attempts: int = 6
+    seconds: float = 30.0
+    attempts: int | None = None
     first_wait: float = 0.1
-    longest_wait: float = 5.0
+    longest_wait: float = 1.0
     timeout: float = 30.0
+
+
+class _Patience:
+    """How often and since when one call has failed in a row."""
+
+    def __init__(self, retry: Retry) -> None:
+        self._retry = retry
+        self._failures, self._since = 0, 0.0
+
+    def renew(self) -> None:
+        """Begins anew: there was an answer."""
+        self._failures = 0
+
+    async def wait(self, error: CallError) -> None:
+        """Waits before the next attempt; raises the error where there is to be none."""
+        retry, now = self._retry, time.monotonic()
+        if not self._failures:
+            self._since = now
+        self._failures += 1
+        used_up = retry.attempts is not None and self._failures >= retry.attempts
+        if error.code is not grpc.StatusCode.UNAVAILABLE or used_up or now - self._since >= retry.seconds:
+            raise error
+        wait = min(retry.first_wait * 2 ** min(self._failures - 1, 32), retry.longest_wait)
+        # Half of the wait is chance, so that clients that failed together do not come back together.
+        await asyncio.sleep(wait * (0.5 + secrets.randbelow(1024) / 1024))
 
 
 class Caller:
@@ -84,41 +113,37 @@ class Caller:
 
         Raises:
             CallError: refused, or not answered.
+            CheckError: `schema` where the answer's bytes are no such answer.
         """
-        failures = 0
+        patience = _Patience(self._retry)
         while True:
             try:
-                return await call(request, timeout=self._retry.timeout)
+                return _read(method, await call(request, timeout=self._retry.timeout))
             except grpc.aio.AioRpcError as error:
-                failures += 1
-                await self._wait_or_raise(method, error, failures)
+                failed = _call_error(method, error)
+            await patience.wait(failed)
 
     async def entries(self, call: Callable[..., Any], start: int) -> AsyncIterator[bytes]:
         """Yields the log's entries from an index on; a stream that breaks is taken up again where it broke.
 
         Raises:
             CallError: refused, or not answered.
+            CheckError: `schema` where a part's bytes are no such part.
         """
-        failures = 0
+        patience = _Patience(self._retry)
         while True:
             try:
                 async for part in call(log_pb2.ListEntriesRequest(**{"from": start})):
-                    failures = 0
-                    start += len(part.entries)
-                    for entry in part.entries:
+                    entries = _read("ListEntries", part).entries
+                    patience.renew()
+                    start += len(entries)
+                    for entry in entries:
                         yield entry
             except grpc.aio.AioRpcError as error:
-                failures += 1
-                await self._wait_or_raise("ListEntries", error, failures)
+                failed = _call_error("ListEntries", error)
             else:
                 return
-
-    async def _wait_or_raise(self, method: str, error: grpc.aio.AioRpcError, failures: int) -> None:
-        if error.code() is not grpc.StatusCode.UNAVAILABLE or failures >= self._retry.attempts:
-            raise CallError(method, error.code(), _reason(error), error.details() or "") from None
-        wait = min(self._retry.first_wait * 2 ** (failures - 1), self._retry.longest_wait)
-        # Half of the wait is chance, so that clients that failed together do not come back together.
-        await asyncio.sleep(wait * (0.5 + secrets.randbelow(1024) / 1024))
+            await patience.wait(failed)
 
     def _compare(self, request_id: str, body: bytes, answer: bytes) -> None:
         before = self._answers.get(request_id)
@@ -150,11 +175,31 @@ def _key(method: str, request: Any) -> tuple[str, bytes]:
     return method, hashlib.sha256(bare.SerializeToString(deterministic=True)).digest()
 
 
-def _reason(error: grpc.aio.AioRpcError) -> str:
+def _read(method: str, answer: M | Undecodable | None) -> M:
+    """Returns an answer; gRPC itself gives None where its own decoding fails.
+
+    Raises:
+        CheckError: `schema`: there is none.
+    """
+    if answer is None or isinstance(answer, Undecodable):
+        raise CheckError("schema", f"the bytes that came back from {method} do not decode as its answer")
+    return answer
+
+
+def _call_error(method: str, error: grpc.aio.AioRpcError) -> CallError:
+    info = _info(error)
+    return CallError(method, error.code(), info.reason, error.details() or "", dict(info.metadata))
+
+
+def _info(error: grpc.aio.AioRpcError) -> error_details_pb2.ErrorInfo:
+    """Reads what a refusal says to programs; empty where the dealer did not speak, or what it said does not decode."""
+    info = error_details_pb2.ErrorInfo()
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin" and isinstance(value, bytes):
-            for detail in status_pb2.Status.FromString(value).details:
-                info = error_details_pb2.ErrorInfo()
-                if detail.Unpack(info):
-                    return str(info.reason)
-    return ""
+            try:
+                for detail in status_pb2.Status.FromString(value).details:
+                    if detail.Unpack(info):
+                        return info
+            except DecodeError:
+                return error_details_pb2.ErrorInfo()
+    return info

@@ -16,7 +16,7 @@ from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import SALT_BYTES, Deck, commit_deck, derive_deck
 from dealer.core.entries import TEST, Escrow
 from dealer.core.hand import BOARD, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
-from dealer.core.ids import hand_text
+from dealer.core.ids import MAX_INTEGER, hand_text
 from dealer.core.seed import SEED_BYTES, VALUE_BYTES, Seed, contribution_commitment, entropy_digest, escrow_digest, tag
 from dealer.games.showing import highest_showing, lowest_door
 from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
@@ -91,7 +91,7 @@ def check_opened(hand: types_pb2.Hand, asked: Asked) -> HandState:
     """
     require(_UUID7.fullmatch(hand.hand_id) is not None, "schema", f"{hand.hand_id!a} is no hand id")
     wanted = "a number greater than " + str(asked.after) if not asked.number else f"number {asked.number}"
-    right = hand.number == asked.number if asked.number else hand.number > asked.after
+    right = hand.number == asked.number if asked.number else asked.after < hand.number <= MAX_INTEGER
     require(hand.table == asked.table, "lifecycle", f"table: expected {asked.table}, found {hand.table}")
     require(right, "lifecycle", f"the hand's number: expected {wanted}, found {hand.number}")
     require(len(hand.seed_commitment) == HASH_BYTES, "seed", "the seed commitment is not 32 bytes")
@@ -227,6 +227,8 @@ def check_cards(
     state: HandState,
     commitments: bytes,
     known: Mapping[int, Card],
+    *,
+    blanks: bool = False,
 ) -> tuple[Card, ...]:
     """Checks cards against what has to be dealt, and each against its commitment.
 
@@ -236,10 +238,11 @@ def check_cards(
         state: the hand.
         commitments: the list, joined.
         known: cards seen before, by position.
+        blanks: whether down cards may come without card and salt: to one who watches, others' do; to a room, none.
 
     Raises:
         CheckError: `dealing` for a wrong position, seat or face, or cards too few or too many; `opening` for a card
-            that is not in the deck kind, came before, or does not match its commitment.
+            that is kept back, is not in the deck kind, came before, or does not match its commitment.
     """
     require(len(messages) == len(dealt), "dealing", f"{len(dealt)} cards were to come, and {len(messages)} came")
     cards: list[Card] = []
@@ -250,7 +253,7 @@ def check_cards(
         expected = (due.position, due.seat, str(due.face))
         if card is None or found != expected:
             raise CheckError("dealing", f"expected position, seat and face {expected}, found {found}")
-        if card.face is Face.UP or card.name or card.salt:
+        if not blanks or card.face is Face.UP or card.name or card.salt:
             check_card(card, state, commitments)
             require(
                 names.setdefault(card.name, card.position) == card.position,

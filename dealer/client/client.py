@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from uuid import UUID, uuid4
@@ -10,7 +11,8 @@ from uuid import UUID, uuid4
 import grpc
 
 from dealer.client import evidence
-from dealer.client.calls import Caller, RepeatError, Retry
+from dealer.client.calls import Caller, Retry
+from dealer.client.channel import connect
 from dealer.client.checks import Asked
 from dealer.client.contribution import Contribution
 from dealer.client.errors import CallError, CheckError, UsageError
@@ -20,12 +22,14 @@ from dealer.client.log import LogView
 from dealer.client.receipts import family_of, read_entry
 from dealer.client.values import game_value, parse_reveal, reveal_value
 from dealer.core.hand import Reveal
+from dealer.core.ids import MAX_INTEGER
 from dealer.core.seed import Entropy
 from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc
 
+_OF_THE_TABLE = ("WRONG_NUMBER", "TABLE_BUSY")
 _NOBODY: Mapping[str, bytes] = MappingProxyType({})
 
 
@@ -59,7 +63,7 @@ class Client:
             folder: where the newest checkpoint, the tables' numbers, receipts and evidence are kept from one run to
                 the next; None: they are forgotten, evidence apart.
             credentials: for TLS; None: a plain connection, for the loopback.
-            retry: how often an unavailable dealer is asked again.
+            retry: how long an unavailable dealer is asked again; None: for 30 seconds.
             request_ids: makes the ids of requests; a test may drive it.
             entropy: what contributions are drawn from: the operating system's CSPRNG, but in tests.
 
@@ -67,10 +71,7 @@ class Client:
             NoteError: the key does not decode.
             FolderError: the folder cannot be read, or remembers another key.
         """
-        if credentials is None:
-            self._channel = grpc.aio.insecure_channel(address)
-        else:
-            self._channel = grpc.aio.secure_channel(address, credentials)
+        self._channel = connect(address, credentials)
         self._folder = Folder(None if folder is None else Path(folder), key)
         calls = Caller(retry or Retry(), request_ids)
         self._log = LogView(log_pb2_grpc.LogServiceStub(self._channel), calls, key, self._folder)
@@ -97,8 +98,14 @@ class Client:
         return self._log.seen
 
     async def refresh(self) -> Checkpoint:
-        """Asks for the log's newest checkpoint, checks that it extends the last one seen, and returns it."""
-        return await self._log.refresh()
+        """Asks for the log's newest checkpoint, checks that it extends the last one seen, and returns it.
+
+        Raises:
+            CheckError: it is not signed by the log's key, or does not extend what was seen.
+            CallError: the dealer did not answer.
+        """
+        with self._checked():
+            return await self._log.refresh()
 
     async def open_hand(
         self,
@@ -152,21 +159,40 @@ class Client:
             self._session.calls.keep_open("OpenHand", request)  # the hand is there: asked again, it goes on
             raise
         self._drawn.pop(table, None)
-        self._folder.numbers[table] = hand.number
+        self._folder.numbers[table] = max(known, hand.number)
         self._folder.save()
         return hand
 
     async def _open(self, asked: Asked, request: pb.OpenHandRequest, request_id: UUID | None) -> pb.OpenHandResponse:
-        try:
-            return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
-        except CallError as error:
-            if error.refused:
-                self._drawn.pop(asked.table, None)
-            raise
-        except RepeatError as error:
-            answers = evidence.answers_member(*error.answers)
-            content = evidence.Evidence(self._session.key).content(error.check, error.detail, answers=answers)
-            raise CheckError(error.check, error.detail, evidence.write(content, self._folder.evidence)) from error
+        with self._checked():
+            try:
+                return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
+            except CallError as error:
+                if error.refused:
+                    self._drawn.pop(asked.table, None)
+                await self._hold_to_what_is_proven(error, asked)
+                raise
+
+    async def _hold_to_what_is_proven(self, error: CallError, asked: Asked) -> None:
+        """Looks at the log where a dealer denies a hand that it has proven: it was rolled back, or is forked.
+
+        Raises:
+            CheckError: it does not extend what was seen; or it does, and the dealer denies what stands there.
+        """
+        said = error.metadata.get("next_number", "")
+        if not asked.after or error.reason not in _OF_THE_TABLE or (said.isdecimal() and int(said) > asked.after):
+            return
+        with suppress(CallError):  # the dealer is gone meanwhile: then its refusal is all there is to tell
+            await self._log.refresh()
+            if said:
+                raise CheckError(
+                    "lifecycle",
+                    f"the next hand of table {asked.table} is number {said}, the dealer says; "
+                    f"it has proven hand {asked.after}",
+                )
+
+    def _checked(self) -> AbstractContextManager[None]:
+        return evidence.keeping(evidence.Evidence(self._session.key), self._folder.evidence)
 
     async def _number(self, table: str, known: int, *, for_entropy: bool) -> int:
         """The number to ask for: that of a hand whose opening was never answered, or one more than the last."""
@@ -192,15 +218,16 @@ class Client:
             CheckError: the log holds what is no entry.
             CallError: the dealer did not answer.
         """
-        last, schemas = 0, {f"{family_of(self._log.verifier)}/{kind}" for kind in ("offer", "commit")}
-        async for entry in self._log.entries():
-            if f'"table":"{table}"'.encode() in entry:
-                content = read_entry(entry)
-                if content.get("schema") in schemas and content.get("table") == table:
-                    number = content.get("number")
-                    if type(number) is not int:
-                        raise CheckError("schema", f"an entry of table {table} has no number")
-                    last = max(last, number)
+        last, schemas = 0, [f"{family_of(self._log.verifier)}/{kind}" for kind in ("offer", "commit")]
+        with self._checked():
+            async for entry in self._log.entries():
+                if f'"table":"{table}"'.encode() in entry:
+                    content = read_entry(entry)
+                    if content.get("schema") in schemas and content.get("table") == table:
+                        number = content.get("number")
+                        if type(number) is not int or not 0 < number < MAX_INTEGER:
+                            raise CheckError("schema", f"an entry of table {table} has no number")
+                        last = max(last, number)
         return last + 1
 
 

@@ -1,10 +1,14 @@
 """What can go wrong for a client: a call that the dealer did not answer or refused, and a check that failed."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import grpc
 
 from dealer.errors import CutcardError
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ClientError(CutcardError):
@@ -21,12 +25,21 @@ class CallError(ClientError):
     Attributes:
         code: gRPC status code.
         reason: of the dealer's catalogue, such as `WRONG_STREET`; empty where the dealer did not speak.
+        metadata: what the dealer says of the hand or table: `hand_id`, `table`, `number`, `state`, `next_number`.
     """
 
-    def __init__(self, method: str, code: grpc.StatusCode, reason: str, message: str) -> None:
-        super().__init__(f"{method}: {message or code.name}")
+    def __init__(
+        self,
+        method: str,
+        code: grpc.StatusCode,
+        reason: str,
+        message: str,
+        metadata: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        super().__init__(f"{method}: {printable(message) or code.name}")
         self.code = code
         self.reason = reason
+        self.metadata = metadata
 
     @property
     def refused(self) -> bool:
@@ -44,7 +57,15 @@ class CheckError(ClientError):
     """
 
     def __init__(self, check: str, detail: str, evidence: Path | None = None) -> None:
+        detail = printable(detail)
         super().__init__(f"{check}: {detail}" + (f" (evidence: {evidence})" if evidence else ""))
         self.check = check
         self.detail = detail
         self.evidence = evidence
+
+
+def printable(text: str) -> str:
+    """Returns text from the dealer as it may go to a terminal: controls, and what turns a line round, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -11,12 +11,15 @@ import base64
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from dealer.client.calls import RepeatError
+from dealer.client.errors import CheckError
 from dealer.v1 import types_pb2
 
 FORMAT = "cutcard-evidence/v1"
@@ -68,6 +71,32 @@ def consistency_member(old: int, new: int, hashes: Sequence[bytes] | None) -> di
 def answers_member(*answers: bytes) -> list[str]:
     """Returns `answers`."""
     return [_base64(answer) for answer in answers]
+
+
+@contextmanager
+def keeping(known: Evidence, folder: Path | None, cards: Sequence[types_pb2.Card] = ()) -> Iterator[None]:
+    """Gives a failed check its evidence, unless it has some.
+
+    Args:
+        known: what has been seen.
+        folder: where it goes; None: a temporary folder of its own.
+        cards: of the answer at hand.
+
+    Raises:
+        CheckError: the check that failed, with the evidence.
+    """
+    try:
+        yield
+    except CheckError as error:
+        if error.evidence is not None:
+            raise
+        more: dict[str, Any] = {}
+        if isinstance(error, RepeatError):
+            more["answers"] = answers_member(*error.answers)
+        if cards:
+            more["cards"] = [card_member(card) for card in cards]
+        path = write(known.content(error.check, error.detail, **more), folder)
+        raise CheckError(error.check, error.detail, path) from error
 
 
 def write(content: dict[str, Any], folder: Path | None) -> Path | None:

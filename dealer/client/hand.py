@@ -1,12 +1,12 @@
 """One hand as its client sees it: every answer is checked before anything of it is handed on."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dealer.client import checks, evidence
-from dealer.client.calls import Caller, RepeatError
+from dealer.client.calls import Caller
 from dealer.client.contribution import Contribution
 from dealer.client.errors import CallError, CheckError, UsageError
 from dealer.client.folder import Folder
@@ -23,7 +23,7 @@ from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
 T = TypeVar("T")
-_LOCKED = "HAND_LOCKED"
+_LOCKED, _NOT_FOUND = "HAND_LOCKED", "HAND_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +304,18 @@ class Hand:
 
     async def _change(self, method: str, request: Any) -> Any:
         with self._checked():
-            return await self._turns.send(method, getattr(self._session.stub, method), request)
+            try:
+                return await self._turns.send(method, getattr(self._session.stub, method), request)
+            except CallError as error:
+                if error.reason == _NOT_FOUND:  # and it stands in the log: unless that was rolled back
+                    with suppress(CallError):
+                        await self._session.log.refresh()
+                raise
 
     async def _get(self) -> pb.GetHandResponse:
         request = pb.GetHandRequest(hand_id=self.hand_id)
-        return await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
+        with self._checked():
+            return await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
 
     async def _prove_offer(self, hand: types_pb2.Hand) -> Proven:
         index = hand.offer_index if hand.HasField("offer_index") else None
@@ -374,19 +381,6 @@ class Hand:
         except Refused as refused:
             raise CheckError("dealing", f"the dealer did what the rules forbid: {refused}") from refused
 
-    @contextmanager
-    def _checked(self, cards: Sequence[types_pb2.Card] = ()) -> Iterator[None]:
+    def _checked(self, cards: Sequence[types_pb2.Card] = ()) -> AbstractContextManager[None]:
         """Gives a failed check its evidence: what is known of the hand, and the cards of the answer at hand."""
-        try:
-            yield
-        except CheckError as error:
-            if error.evidence is not None:
-                raise
-            more: dict[str, Any] = {}
-            if isinstance(error, RepeatError):
-                more["answers"] = evidence.answers_member(*error.answers)
-            if cards:
-                more["cards"] = [evidence.card_member(c) for c in cards]
-            content = self._evidence.content(error.check, error.detail, **more)
-            path = evidence.write(content, self._session.folder.evidence)
-            raise CheckError(error.check, error.detail, path) from error
+        return evidence.keeping(self._evidence, self._session.folder.evidence, cards)

@@ -115,7 +115,7 @@ class LogView:
             raise CheckError("append-only", detail, write(content, self._folder.evidence)) from error
 
     async def _consistency(self, old: int, new: int) -> list[bytes]:
-        if old in (0, new):
+        if old == new:
             return []
         request = pb.GetConsistencyProofRequest(**{"from": old}, to=new)
         answer: pb.GetConsistencyProofResponse = await self._calls.ask(

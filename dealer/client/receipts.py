@@ -8,6 +8,7 @@ from typing import Any
 
 from dealer.client.errors import CheckError
 from dealer.core.entries import CERTIFIED, TEST, canonical
+from dealer.core.ids import MAX_INTEGER
 from dealer.log.checkpoint import Checkpoint
 from dealer.log.errors import LogError
 from dealer.log.note import NoteVerifier
@@ -61,6 +62,8 @@ def prove(entry: bytes, receipt: str, verifier: NoteVerifier, index: int | None 
         checkpoint = parsed.verify(entry, verifier)
     except LogError as error:
         raise CheckError("checkpoint", f"the receipt does not prove the entry: {error}") from error
+    if parsed.index > MAX_INTEGER:
+        raise CheckError("checkpoint", f"the receipt is for entry {parsed.index}, and no log is as long")
     if index is not None and parsed.index != index:
         raise CheckError("checkpoint", f"the receipt is for entry {parsed.index}, and the hand names entry {index}")
     return Proven(entry, receipt, parsed.index, checkpoint, parsed.checkpoint_note, read_entry(entry))

@@ -84,7 +84,9 @@ class WatchedHand:
         return self._take(cards, [replace(dealt[position], face=Face.UP) for position in event.positions])
 
     def _take(self, messages: Sequence[types_pb2.Card], due: Sequence[Dealt]) -> tuple[Card, ...]:
-        cards = checks.check_cards(messages, due, self._state, self._committed.card_commitments, self.cards)
+        cards = checks.check_cards(
+            messages, due, self._state, self._committed.card_commitments, self.cards, blanks=True
+        )
         self.cards.update((card.position, card) for card in cards)
         return cards
 

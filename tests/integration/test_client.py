@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import grpc
@@ -181,6 +182,22 @@ async def test_an_unavailable_dealer_is_asked_again_under_the_same_id_and_the_ha
             ids.clear()
             await hand.close()
             assert (await client.refresh()).size == 2
+
+
+async def test_a_restart_of_the_dealer_is_waited_for_and_noticed_at_once(tmp_path):
+    """gRPC by itself would connect again after 1, 1.6, 2.6 ... seconds, whenever it is asked."""
+    with running(tmp_path / "data") as dealer:
+        async with Client(dealer.address, dealer.verifier_key()) as client:
+            hand = await client.open_hand("t", [1, 2])
+            dealer.kill()
+            dealt = asyncio.create_task(hand.deal_street("third"))
+            await asyncio.sleep(2.5)
+            assert not dealt.done()
+            with running(tmp_path / "data", "--listen", dealer.address):
+                back = time.monotonic()
+                assert len(await dealt) == 6
+                assert time.monotonic() - back < 10
+                await hand.void()
 
 
 async def test_a_dealer_that_stays_away_is_not_asked_for_ever(tmp_path):

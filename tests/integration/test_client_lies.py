@@ -8,8 +8,10 @@ from uuid import uuid4
 import grpc
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
 
-from dealer.client import CheckError, Client, Retry
+from dealer.client import CallError, CheckError, Client, Retry
 from dealer.core.entries import TEST
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
@@ -315,6 +317,110 @@ async def test_a_rollback_is_seen_by_the_next_run_of_the_client_too(stack, liar,
     async with Client(liar.address, liar.signer.verifier_key, folder=tmp_path / "client", retry=QUICK) as next_run:
         assert next_run.checkpoint.size == 4
         await refused("append-only", "rolled back", next_run.refresh())
+
+
+async def next_run_of(stack, liar, tmp_path):
+    return await stack.enter_async_context(
+        Client(liar.address, liar.signer.verifier_key, folder=tmp_path / "client", retry=QUICK)
+    )
+
+
+async def test_a_rollback_is_seen_where_the_dealer_denies_the_table_s_last_hand(stack, liar, client, tmp_path):
+    """The refusal itself is not signed; the checkpoint that the client asks for then is."""
+    await (await client.open_hand("t", SEATS)).void()
+    restored = await other_dealer(stack, tmp_path, "backup")
+    await (await client.open_hand("t", SEATS)).void()
+    liar.go_over_to(restored.address)
+    next_run = await next_run_of(stack, liar, tmp_path)
+    evidence = await refused("append-only", "it was rolled back", next_run.open_hand("t", SEATS))
+    assert evidence["consistency"] == {"from": 2, "to": 4, "hashes": None}
+
+
+async def test_a_log_that_began_anew_is_seen_where_the_dealer_denies_the_table_s_last_hand(
+    stack, liar, client, tmp_path
+):
+    anew = await other_dealer(stack, tmp_path, "anew")
+    await (await client.open_hand("t", SEATS)).void()
+    liar.go_over_to(anew.address)
+    next_run = await next_run_of(stack, liar, tmp_path)
+    evidence = await refused("append-only", "it was rolled back", next_run.open_hand("t", SEATS))
+    assert evidence["consistency"] == {"from": 0, "to": 2, "hashes": None}
+
+
+async def test_a_rollback_is_seen_where_a_table_is_said_to_play_an_earlier_hand(stack, liar, client, tmp_path):
+    async with Client(liar.address, liar.signer.verifier_key, retry=QUICK) as before:
+        unfinished = await before.open_hand("t", SEATS)
+        restored = await other_dealer(stack, tmp_path, "backup")
+        await unfinished.void()
+    await (await client.open_hand("t", SEATS, number=2)).void()
+    liar.go_over_to(restored.address)
+    await refused("append-only", "it was rolled back", client.open_hand("t", SEATS))
+
+
+async def test_a_rollback_is_seen_where_the_dealer_denies_a_hand_in_play(stack, liar, client, tmp_path):
+    await (await client.open_hand("t", SEATS)).void()
+    restored = await other_dealer(stack, tmp_path, "backup")
+    hand = await client.open_hand("t", SEATS)
+    liar.go_over_to(restored.address)
+    await refused("append-only", "it was rolled back", hand.deal_street("third"))
+
+
+async def test_a_dealer_whose_log_holds_the_hand_that_it_denies_is_refused(liar, client):
+    await (await client.open_hand("t", SEATS)).void()
+
+    async def lie(request, forward):
+        request.number = 9
+        try:
+            return await forward(request)
+        except grpc.aio.AioRpcError as error:
+            status = rpc_status.from_call(error)
+            info = error_details_pb2.ErrorInfo(reason="WRONG_NUMBER", domain="cutcard", metadata={"next_number": "1"})
+            status.details[0].Pack(info)
+            details = (("grpc-status-details-bin", status.SerializeToString()),)
+            raise grpc.aio.AioRpcError(error.code(), grpc.aio.Metadata(), grpc.aio.Metadata(*details)) from None
+
+    liar.lies["OpenHand"] = lie
+    await refused(
+        "lifecycle",
+        "the next hand of table t is number 1, the dealer says; it has proven hand 1",
+        client.open_hand("t", SEATS),
+    )
+
+
+async def test_a_number_that_others_have_taken_meanwhile_is_a_refusal_and_no_lie(liar, client):
+    await (await client.open_hand("t", SEATS)).void()
+    async with Client(liar.address, liar.signer.verifier_key, retry=QUICK) as other:
+        await (await other.open_hand("t", SEATS)).void()
+    with pytest.raises(CallError) as caught:
+        await client.open_hand("t", SEATS)
+    assert (caught.value.reason, caught.value.metadata["next_number"]) == ("WRONG_NUMBER", "3")
+    assert (await client.open_hand("t", SEATS, number=3)).number == 3
+
+
+async def test_an_old_hand_that_is_asked_for_again_does_not_turn_the_table_s_number_back(liar, client):
+    first = uuid4()
+    await (await client.open_hand("t", SEATS, number=1, request_id=first)).void()
+    await (await client.open_hand("t", SEATS)).void()
+    await client.open_hand("t", SEATS, number=1, request_id=first)
+    assert (await client.open_hand("t", SEATS)).number == 3
+
+
+async def test_a_down_card_is_not_kept_back_from_a_room(liar, client):
+    def lie(answer):
+        answer.cards[0].card, answer.cards[0].salt = "", b""
+
+    hand = await client.open_hand("t", SEATS)
+    liar.lie("DealStreet", lie)
+    await refused("opening", "'' at position 0 is no card", hand.deal_street("third"))
+    assert hand.cards == {}
+
+
+async def test_what_a_dealer_says_does_not_reach_a_terminal_as_it_is(liar, client):
+    liar.lie("OpenHand", lambda answer: setattr(answer.hand, "table", "\x1b[2J\u009b\u202e\n"))
+    with pytest.raises(CheckError) as caught:
+        await client.open_hand("t", SEATS)
+    assert r"found \x1b[2J\x9b\u202e\n" in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 async def test_a_retry_that_is_answered_with_another_hand_is_refused(liar, client):

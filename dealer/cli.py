@@ -95,9 +95,10 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     """Serve DealerService, TableService and LogService over gRPC."""
     from dealer.run import run_until_stopped
     from dealer.service.datadir import DataDir
+    from dealer.service.escrow_files import read_escrow_public
     from dealer.service.logs import configure
     from dealer.service.server import Dealer, Settings
-    from dealer.service.sources import EscrowKey, Sources
+    from dealer.service.sources import Sources
     from dealer.service.unit import Limits
 
     configure(log_format)
@@ -119,8 +120,9 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
             key_seconds=options["key_seconds"],
         ),
     )
-    sources = Sources(escrow=EscrowKey.read(escrow) if escrow else None)
-    run_until_stopped(Dealer(data, settings, sources))
+    key = read_escrow_public(escrow) if escrow else None
+    more = [] if key is None else [f"sealed hands are for the escrow key {key}"]
+    run_until_stopped(Dealer(data, settings, Sources(escrow=key)), *more)
 
 
 @main.command()

@@ -15,7 +15,7 @@ def _read(context: click.Context, parameter: click.Parameter, path: Path | None)
     if path is None:
         return
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise click.UsageError(f"{path} cannot be read: {error}") from None
     known = {p.name for p in context.command.params}

@@ -27,13 +27,13 @@ def double(
     from dealer.double.server import Double, double_settings, temporary_folder
     from dealer.ending import orderly_end
     from dealer.run import run_until_stopped
+    from dealer.service.escrow_files import read_escrow_public
     from dealer.service.logs import configure
-    from dealer.service.sources import EscrowKey
 
     configure(log_format)
     settings = double_settings(listen, contribution_seconds=contribution_seconds)
     with orderly_end(), temporary_folder() as folder:
-        server = Double(folder, settings, EscrowKey.read(escrow_public_key) if escrow_public_key else None)
+        server = Double(folder, settings, read_escrow_public(escrow_public_key) if escrow_public_key else None)
         if key_file is not None:
             _write(key_file, server.verifier_key)
         run_until_stopped(server, f"verifier key {server.verifier_key}")

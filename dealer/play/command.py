@@ -96,7 +96,7 @@ def _joined(connect: str | None, key: str | None) -> Iterator[tuple[str, str]]:
     """Yields address and verifier key of the dealer to play at, and stops the one that was started for it."""
     if connect is not None and key is not None:
         path = Path(key)
-        yield connect, path.read_text("utf-8").strip() if path.is_file() else key
+        yield connect, path.read_text("utf-8-sig").strip() if path.is_file() else key
         return
     with tempfile.TemporaryDirectory(prefix="cutcard-play-") as folder:
         tool, data = str(Path(sys.executable).parent / "dealer"), Path(folder) / "data"

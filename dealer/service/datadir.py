@@ -125,7 +125,7 @@ class DataDir:
             DataDirError: it cannot be read.
         """
         try:
-            head, known, rest = self.key.read_text("ascii").strip().partition(f"{_KEY_HEAD}+")
+            head, known, rest = self.key.read_text("utf-8-sig").strip().partition(f"{_KEY_HEAD}+")
             origin, _, encoded = rest.partition("+")  # a name has no plus sign, base64 may
             if head or not known:
                 raise ValueError
@@ -160,7 +160,7 @@ class DataDir:
         owner = self.at_rest / "owner"
         with suppress(FileExistsError):
             _write_secret(owner, f"{signer.verifier_key}\n")
-        if (found := owner.read_text("utf-8").strip()) != signer.verifier_key:
+        if (found := owner.read_text("utf-8-sig").strip()) != signer.verifier_key:
             raise DataDirError(
                 f"the keys at rest in {self.at_rest} serve the log {found.partition('+')[0]}, and the signing key is "
                 f"another, of {signer.name}: give each dealer a folder of its own"

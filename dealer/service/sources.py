@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
@@ -21,7 +20,7 @@ _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
 class KeyFileError(CutcardError):
-    """A key file is missing or does not hold what it should."""
+    """A key, or the file that should hold it, is missing or is not what it should be."""
 
 
 class EscrowKey:
@@ -40,17 +39,8 @@ class EscrowKey:
             raise KeyFileError("this is not an X25519 public key of 32 bytes, or one of small order") from None
         self.id = hashlib.sha256(raw).digest()[:8]
 
-    @classmethod
-    def read(cls, path: Path) -> "EscrowKey":
-        """Reads a file with the key in hex.
-
-        Raises:
-            KeyFileError: there is no such file or key.
-        """
-        try:
-            return cls(bytes.fromhex(path.read_text("ascii").strip()))
-        except (OSError, ValueError) as error:
-            raise KeyFileError(f"{path} holds no X25519 public key in hex: {type(error).__name__}") from None
+    def __str__(self) -> str:
+        return self.id.hex()
 
     def seal(self, seed: Seed, hand: bytes, seed_commitment: bytes) -> bytes:
         """Returns `enc || ct`, 112 bytes."""

@@ -1,5 +1,6 @@
 """The command `dealer`, as an operator uses it and gets it wrong."""
 
+import hashlib
 import os
 import socket
 import stat
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dealer.service.sources import make_escrow_pair
 from tests.integration.running import BIN, Running, run_tool, running
 
 
@@ -171,12 +173,64 @@ def test_the_auditor_s_pair_is_made_once(tmp_path: Path) -> None:
     assert (tmp_path / "auditor.key").read_text() == key
 
 
-@pytest.mark.parametrize("content", ["", "zz", "00" * 31, "00" * 32, "01" + "00" * 31])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "zz",
+        "00" * 31,
+        "00" * 32,
+        "01" + "00" * 31,
+        "cutcard-escrow-public-v1",
+        "cutcard-escrow-public-v1 zz",
+        "aa bb",
+    ],
+)
 def test_an_escrow_key_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
     init(tmp_path / "data")
     (tmp_path / "bad.pub").write_text(content)
     done = serve("--data-dir", tmp_path / "data", "--escrow-public-key", tmp_path / "bad.pub")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize("bom", [b"", BOM], ids=["plain", "with a mark of byte order"])
+def test_the_escrow_key_is_named_at_the_start_and_a_bare_one_is_warned_of(tmp_path: Path, bom: bytes) -> None:
+    _, public = make_escrow_pair()
+    fingerprint = hashlib.sha256(bytes.fromhex(public)).digest()[:8].hex()
+    file = tmp_path / "auditor.pub"
+    for content, warned in ((f"cutcard-escrow-public-v1 {public}\r\n", False), (public, True)):
+        file.write_bytes(bom + content.encode())
+        with running(tmp_path / f"data-{warned}", "--escrow-public-key", str(file)) as dealer:
+            assert dealer.process is not None
+            assert dealer.process.stdout is not None
+            assert fingerprint in dealer.process.stdout.readline()
+            assert ("nothing says which half" in dealer.log_lines()) is warned
+
+
+@pytest.mark.parametrize("bom", [b"", BOM], ids=["plain", "with a mark of byte order"])
+def test_a_private_key_where_the_public_one_belongs_is_refused_and_not_shown(tmp_path: Path, bom: bytes) -> None:
+    private, _ = make_escrow_pair()
+    (tmp_path / "auditor.key").write_bytes(bom + f"cutcard-escrow-private-v1 {private}\n".encode())
+    for command in (["serve", "--dev", "--data-dir", tmp_path / "data"], ["double"]):
+        done = run_tool("dealer", *command, "--escrow-public-key", tmp_path / "auditor.key")
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+        assert "private key" in done.stderr
+        assert private not in done.stdout + done.stderr
+
+
+def test_files_that_begin_with_a_mark_of_byte_order_are_read(tmp_path: Path) -> None:
+    init(tmp_path / "data")
+    key = run_tool("dealer", "key", "--data-dir", tmp_path / "data").stdout
+    config = tmp_path / "dealer.toml"
+    config.write_bytes(BOM + f'data-dir = "{tmp_path / "data"}"\n'.encode())
+    for path in (tmp_path / "data" / "log.key", tmp_path / "data" / "at-rest" / "owner"):
+        path.write_bytes(BOM + path.read_bytes())
+    assert run_tool("dealer", "key", "--config", config).stdout == key
+    with running(tmp_path / "data") as dealer:
+        assert dealer.room().open().number == 1
 
 
 def test_metrics_are_served_and_name_nobody(tmp_path: Path) -> None:

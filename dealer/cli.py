@@ -24,12 +24,13 @@ class _Group(click.Group):
     What nobody foresaw is one line as well, and exits with 70. Standard error may fail: the exit code is the same.
     """
 
-    def main(self, *arguments: Any, standalone_mode: bool = True, **settings: Any) -> Any:
+    def main(self, *arguments: Any, **settings: Any) -> Any:
         """Runs the command that the arguments name, and exits with its code; see `click.Command.main`."""
-        if not standalone_mode:
-            return super().main(*arguments, standalone_mode=False, **settings)
+        run: Any = super().main
+        if not settings.pop("standalone_mode", True):
+            return run(*arguments, standalone_mode=False, **settings)
         try:
-            code = super().main(*arguments, standalone_mode=False, **settings)
+            code = run(*arguments, standalone_mode=False, **settings)
         except click.ClickException as error:
             code = error.exit_code
             with suppress(Exception):

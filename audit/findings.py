@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from audit.wording import counted
@@ -87,6 +87,7 @@ class Tally:
         first_unknown: the first index whose entry is unknown, None where all are known.
         excused: findings that an earlier unknown entry may explain.
         is_test: something in the record says that it is a test record.
+        take_finding: handed each finding that counts, all of them, kept or not.
     """
 
     made: Counter[str] = field(default_factory=Counter)
@@ -96,6 +97,7 @@ class Tally:
     first_unknown: int | None = None
     excused: int = 0
     is_test: bool = False
+    take_finding: Callable[[Finding], None] | None = None
     _kept: dict[str, list[Finding]] = field(default_factory=dict)
 
     def saw_unknown(self, index: int) -> None:
@@ -109,6 +111,8 @@ class Tally:
                 self.excused += 1
                 continue
             self.failed[finding.check] += 1
+            if self.take_finding is not None:
+                self.take_finding(finding)
             kept = self._kept.setdefault(finding.check, [])
             kept.append(finding)
             if len(kept) >= 2 * KEPT:

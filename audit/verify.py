@@ -35,6 +35,9 @@ Progress = Callable[[int, int], None]
 TakeDecks = Callable[[Sequence[Dealt]], None]
 """Called with decks whose hand passed its own checks; batches come in no particular order where processes > 1."""
 
+TakeFinding = Callable[[Finding], None]
+"""Called with every finding that counts, those beyond `audit.findings.KEPT` as well, in no particular order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -113,7 +116,12 @@ class Report:
 
 
 def verify(
-    log: Log, options: Options, *, progress: Progress | None = None, take_decks: TakeDecks | None = None
+    log: Log,
+    options: Options,
+    *,
+    progress: Progress | None = None,
+    take_decks: TakeDecks | None = None,
+    take_finding: TakeFinding | None = None,
 ) -> Report:
     """Audits a log.
 
@@ -123,6 +131,7 @@ def verify(
         progress: told how far the audit is.
         take_decks: handed every deck whose hand passed its own checks, voids included. What is wrong with the log as
             a whole stands in the report.
+        take_finding: handed every finding; the report keeps the first ones of each check.
 
     Returns:
         The report; input that cannot be read is a verdict, not an exception.
@@ -131,7 +140,7 @@ def verify(
         Duplicates(SEED_KEY_BYTES, ID_BYTES) as seeds,
         Duplicates(ID_BYTES, SLOT_BYTES) as hands,
     ):
-        return _Audit(log, options, seeds, hands, progress, take_decks).run()
+        return _Audit(log, options, seeds, hands, progress, take_decks, take_finding).run()
 
 
 class _Audit:
@@ -145,6 +154,7 @@ class _Audit:
         hands: Duplicates,
         progress: Progress | None,
         take_decks: TakeDecks | None,
+        take_finding: TakeFinding | None,
     ) -> None:
         self._log = log
         self._options = options
@@ -152,7 +162,7 @@ class _Audit:
         self._take_decks = take_decks
         self._seeds = seeds
         self._hands = hands
-        self._tally = Tally()
+        self._tally = Tally(take_finding=take_finding)
         self._lifecycle = Lifecycle(self._tally, hands)
         self._voids = VoidTest()
         self._checkpoint: note.Checkpoint | None = None

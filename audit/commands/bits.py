@@ -6,10 +6,11 @@ import sys
 
 import click
 
-from audit.commands.decks import deck_kind
+from audit.commands.decks import deck_kind, only_passing_option
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.errors import InputError
 from audit.keys import VerifierKey
+from audit.report.words import what_is_left_out
 from audit.stats.bits import uniform_bits
 from audit.stats.sources import DECK_KINDS, log_opener, open_source
 from audit.verify import Options
@@ -21,6 +22,7 @@ from audit.verify import Options
 @key_option
 @escrow_key_option
 @click.option("--allow-test", is_flag=True, help="Read a test double's record as any other log.")
+@only_passing_option
 @click.option("--force", is_flag=True, help="Write to a terminal all the same.")
 def bits(
     sources: tuple[str, ...],
@@ -28,6 +30,7 @@ def bits(
     key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
+    only_passing: bool,
     force: bool,
 ) -> None:
     """Write the bits of all decks to standard output, raw: about 224 for each deck of 52 cards.
@@ -41,13 +44,15 @@ def bits(
     if output.isatty() and not force:
         raise click.UsageError("these are raw bytes: send them to a file or a program, or say --force")
     options = Options(key, escrow_keys(escrow_key_files), allow_test=allow_test)
-    source = open_source(sources, kind=deck_kind(sources, deck), open_log=log_opener(options))
+    opener = log_opener(options, only_passing=only_passing)
+    source = open_source(sources, kind=deck_kind(sources, deck), open_log=opener)
     written = 0
     for packed in uniform_bits(chunk.decks for chunk in source):
         output.write(packed)
         written += len(packed)
     output.flush()
-    for note in source.notes:
-        click.echo(f"audit: {note}", err=True)
+    for note in (*source.notes, *map(what_is_left_out, source.logs)):
+        if note:
+            click.echo(f"audit: {note}", err=True)
     if not written:
         raise InputError(f"{source.name}: no decks, no bits")

@@ -25,13 +25,13 @@ from audit.stats.types import BatteryResult, Source
 from audit.stats.workers import cores
 from audit.verify import Options
 
-EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3}
+EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3, "unreadable": 4}
 
 _LOG_DIMENSIONS = ("day", "table", "seat", SEATS, "dealer")
 
 EPILOG = """\b
 Exit codes: 0 no evidence against randomness; 1 evidence; 2 wrong usage; 3 too few decks for any test;
-4 unreadable input (a deck that is no permutation is named)."""
+4 unreadable input (a deck that is no permutation is named), and a log of which a check fails."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -51,6 +51,7 @@ class DeckOptions:
         key: the log's verifier key.
         escrow: keys that open sealed hands.
         allow_test: whether a test double's record is read.
+        only_passing: whether the hands that pass are counted of a log that does not verify.
     """
 
     sources: tuple[str, ...]
@@ -63,6 +64,7 @@ class DeckOptions:
     key: VerifierKey | None
     escrow: EscrowKeys
     allow_test: bool
+    only_passing: bool
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -109,6 +111,14 @@ class _Names(click.ParamType[tuple[str, ...]]):
         return names
 
 
+only_passing_option = click.option(
+    "--only-hands-that-pass",
+    "only_passing",
+    is_flag=True,
+    help="Of a log that does not verify take the hands that no finding names, and say how many are left out.",
+)
+
+
 def deck_options(command: Command) -> Command:
     """Adds the options that tell which decks are counted, and how."""
     options = [
@@ -135,6 +145,7 @@ def deck_options(command: Command) -> Command:
         key_option,
         escrow_key_option,
         click.option("--allow-test", is_flag=True, help="Take decks from a test double's record."),
+        only_passing_option,
     ]
     for option in reversed(options):
         command = option(command)
@@ -152,6 +163,7 @@ def collected(
     key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
+    only_passing: bool,
 ) -> DeckOptions:
     """The values of `deck_options`.
 
@@ -164,7 +176,7 @@ def collected(
                 f"{name}: decks are told apart by day, table, seat, dealer or a --strata name", param_hint="--by"
             )
     keys = escrow_keys(escrow_key_files)
-    return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test)
+    return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test, only_passing)
 
 
 def open_decks(options: DeckOptions) -> tuple[Source, Bytes | None]:
@@ -177,7 +189,8 @@ def open_decks(options: DeckOptions) -> tuple[Source, Bytes | None]:
     place = read_order(options.order, kind)
     in_order = bool(np.array_equal(place, np.arange(kind.size)))
     verifying = Options(options.key, options.escrow, (), options.allow_test, options.jobs or cores())
-    source = open_source(options.sources, kind=kind, strata=options.strata, open_log=log_opener(verifying))
+    opener = log_opener(verifying, only_passing=options.only_passing)
+    source = open_source(options.sources, kind=kind, strata=options.strata, open_log=opener)
     return source, None if in_order else place
 
 

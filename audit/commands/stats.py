@@ -9,6 +9,7 @@ import click
 
 from audit.commands.decks import (
     EPILOG,
+    DeckOptions,
     alpha_option,
     collected,
     count_decks,
@@ -20,8 +21,11 @@ from audit.commands.decks import (
     show,
 )
 from audit.commands.options import format_option
-from audit.stats.battery import judge, no_decks
+from audit.errors import InputError
+from audit.stats.battery import judge, no_decks, unreadable
 from audit.stats.sequential import watch
+from audit.stats.sources.logs import LogFailsError
+from audit.stats.types import BatteryResult
 
 
 @click.command(epilog=EPILOG)
@@ -40,17 +44,28 @@ def stats(
     """Test the decks of every SOURCE, all together, for randomness.
 
     SOURCE is a log (a folder, an http(s) address, grpc://host:port), a text file of one deck a line, a .npy array of
-    card indexes in the reference order, or - for text on standard input. Of a log every hand counts that passes
-    `audit verify`, void ones as well.
+    card indexes in the reference order, or - for text on standard input. A log is verified first, as
+    `audit verify` does; if it holds, all its closed hands count, void ones as well.
     """
     options = collected(**decks)
+    if sequential and options.dimensions:
+        raise click.UsageError("--sequential watches all decks together; leave out --by and --strata")
+    form = "json" if as_json else output
+    try:
+        result = _tested(options, alpha, sequential)
+    except LogFailsError as error:
+        result = unreadable(alpha, options.sources, why=str(error), findings=error.findings, logs=[error.sample])
+    except InputError as error:
+        if form == "text":
+            raise
+        result = unreadable(alpha, options.sources, why=str(error))
+    ctx.exit(show(result, form, report))
+
+
+def _tested(options: DeckOptions, alpha: float, sequential: bool) -> BatteryResult:
     if sequential:
-        if options.dimensions:
-            raise click.UsageError("--sequential watches all decks together; leave out --by and --strata")
         source, order = open_decks(options)
         with progress_bar(source.total) as progress:
-            result = watch(source, alpha, order=order, names=options.tests, progress=progress)
-    else:
-        corpus, source = count_decks(options)
-        result = judge(corpus, alpha) if corpus is not None else no_decks(alpha, [source.name], source.notes)
-    ctx.exit(show(result, "json" if as_json else output, report))
+            return watch(source, alpha, order=order, names=options.tests, progress=progress)
+    corpus, source = count_decks(options)
+    return judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)

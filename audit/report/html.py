@@ -22,6 +22,8 @@ MULTIPLES = 48
 """Strata that are shown as small pictures; of more, those with the most surprising tests."""
 SMALL_LIMIT = 4.0
 """Standard deviations at which the small pictures' colours are full: one scale for all, so that they compare."""
+FINDINGS = 20
+"""Findings of a log that does not verify that are listed; `audit verify` lists all."""
 STRATA_ROWS = 200
 """Tests of strata that are listed; all are in the JSON."""
 
@@ -72,6 +74,9 @@ def _context(result: BatteryResult) -> dict[str, Any]:
     return {
         "result": result,
         "sentence": words.verdict_sentence(result),
+        "ask_verify": words.ASK_VERIFY.replace("`", ""),
+        "left_out": [text for text in map(words.what_is_left_out, result.logs) if text],
+        "findings": result.findings[:FINDINGS],
         "failing": [test for test in made if test.verdict == "fail"],
         "made": made,
         "overall": overall,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from math import isfinite
 
 from audit.stats.errorcontrol import benjamini_hochberg
@@ -19,6 +20,15 @@ def as_json(result: BatteryResult) -> str:
             "cards": result.cards,
             "alpha": result.alpha,
             "looks": result.looks,
+            "left_out": {kind: sum(getattr(log, kind) for log in result.logs) for kind in ("open", "lost", "failed")}
+            if result.logs
+            else None,
+            "logs": [asdict(log) for log in result.logs],
+            "findings": [
+                {"check": each.check, "index": each.index, "hand": each.hand, "detail": each.detail}
+                for each in result.findings
+            ],
+            "missing": list(result.missing),
             "sources": list(result.sources),
             "notes": list(result.notes),
             "strata": {dimension: dict(labels) for dimension, labels in result.strata.items()},

@@ -9,16 +9,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from audit.report.words import most_telling, number_text, odds, p_text, verdict_sentence
+from audit.outside import plain
+from audit.report.words import ASK_VERIFY, most_telling, number_text, odds, p_text, verdict_sentence, what_is_left_out
 from audit.stats.types import BatteryResult, TestResult
 
-_STYLES = {"pass": "bold green", "fail": "bold red", "insufficient": "bold yellow"}
+_STYLES = {"pass": "bold green", "fail": "bold red", "insufficient": "bold yellow", "unreadable": "bold red"}
 _SHOWN = 8
 
 
 def print_result(result: BatteryResult, console: Console) -> None:
     """Verdict first, then what speaks loudest, what could not be tested, and what could not have been seen."""
-    console.print(f"[{_STYLES[result.verdict]}]{result.verdict.upper()}[/]  {escape(verdict_sentence(result))}")
+    console.print(f"[{_STYLES[result.verdict]}]{result.verdict.upper()}[/]  {escape(plain(verdict_sentence(result)))}")
+    for log in result.logs:
+        if text := what_is_left_out(log):
+            console.print(escape(plain(text)))
+    for found in result.findings[:_SHOWN]:
+        where = "the log as a whole" if found.index is None else f"entry {found.index}"
+        console.print(f"  [bold red]{found.check}[/]  {escape(where)}: {escape(plain(found.detail))}")
+    if result.findings:
+        console.print(ASK_VERIFY)
     if result.alarm:
         console.print(
             f"The alarm rang after {result.alarm.decks:,} decks: {escape(result.alarm.name)} "

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from math import isnan, log10
 
-from audit.stats.types import BatteryResult, TestResult
+from audit.stats.types import BatteryResult, LogSample, TestResult
+from audit.wording import counted
+
+ASK_VERIFY = (
+    "Whoever makes a log would choose the sample, so decks of a log that does not verify are not tested. `audit "
+    "verify` names every finding; `--only-hands-that-pass` tests the hands that no finding names, and says how many "
+    "are left out."
+)
 
 _SMALLEST = 1e-300
 
 
 def verdict_sentence(result: BatteryResult) -> str:
-    """The verdict in one sentence."""
+    """The verdict in one sentence; after it, what of a log that does not verify was passed over, and why."""
+    return " ".join([_shuffle_sentence(result), *_caveats(result.logs)])
+
+
+def _shuffle_sentence(result: BatteryResult) -> str:
+    if result.verdict == "unreadable":
+        names = [f"{log.name} ({_failed(log)})" for log in result.logs if log.checks]
+        why = f"a log does not verify: {', '.join(names)}" if names else "; ".join(result.missing)
+        return f"Nothing was tested: {why}."
     if not result.decks:
         return "There are no decks here, so nothing can be said of the shuffle."
     decks = "one deck" if result.decks == 1 else f"{result.decks:,} decks"
@@ -23,6 +39,33 @@ def verdict_sentence(result: BatteryResult) -> str:
         are = "is" if result.decks == 1 else "are"
         return f"{decks[0].upper()}{decks[1:]} of cards {are} too few to say whether the shuffle is fair."
     return f"Nothing in {decks} of cards speaks against a fair shuffle, in which every order is equally likely."
+
+
+def _caveats(logs: Sequence[LogSample]) -> Iterator[str]:
+    """What a reader must know of the sample before anything else, where decks of a log were tested."""
+    for log in logs:
+        if log.counted and log.checks:
+            hands = counted(log.failed, "hand was", "hands were")
+            yield f"{hands} left out of {log.name}, which does not verify: {_failed(log)}."
+        if log.counted and log.unsigned:
+            yield f"Who signed {log.name} was not checked, as no verifier key was given."
+
+
+def _failed(log: LogSample) -> str:
+    return ", ".join(f"{name} failed {counted(times, 'time')}" for name, times in log.checks.items())
+
+
+def what_is_left_out(log: LogSample) -> str:
+    """The hands of a log that are not among the decks, by kind; nothing where all are."""
+    kinds = (
+        (log.failed, "hand that a finding names", "hands that a finding names"),
+        (log.open, "open hand", "open hands"),
+        (log.lost, "lost hand", "lost hands"),
+        (log.unknown, "closed hand whose deck is sealed", "closed hands whose decks are sealed"),
+        (log.of_other_decks, "hand with another deck kind", "hands with another deck kind"),
+    )
+    parts = [counted(number, one, many) for number, one, many in kinds if number]
+    return f"Not among the decks, of {log.name}: {', '.join(parts)}." if parts else ""
 
 
 def odds(p: float) -> str:

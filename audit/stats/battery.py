@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.findings import Finding
 from audit.stats import duplicates
 from audit.stats.corpus import Corpus
 from audit.stats.detectable import detectable_effects
@@ -18,7 +19,7 @@ from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes
 from audit.stats.families.family import FEWEST, Outcome
 from audit.stats.strata import dimension_tests
 from audit.stats.tally import Tally
-from audit.stats.types import BatteryResult, Pictures, TestResult, Verdict
+from audit.stats.types import BatteryResult, LogSample, Pictures, Source, TestResult, Verdict
 
 ALPHA = 1e-6
 """The chance of a false alarm over everything together, where none is asked for: an alarm is an accusation."""
@@ -80,6 +81,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
             dimension: {label: tallies[label].decks for label in sorted(tallies)}
             for dimension, tallies in corpus.strata.items()
         },
+        logs=tuple(corpus.logs),
     )
 
 
@@ -94,12 +96,25 @@ def _lists_again(corpus: Corpus, outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def no_decks(alpha: float, sources: Sequence[str] = (), notes: Sequence[str] = ()) -> BatteryResult:
-    """The answer where there was nothing to test, in sources of these names, of which there is this to note."""
+def no_decks(alpha: float, source: Source | None = None) -> BatteryResult:
+    """The answer where there was nothing to test in a source, which was read to its end."""
     rows = [_Row(family.name, family.sees, family.needs, 0, None) for family in FAMILIES]
     rows.append(_Row(duplicates.NAME, duplicates.SEES, duplicates.NEEDS, 0, None))
     tests = tuple(_result(row, nan, alpha) for row in rows)
-    return BatteryResult("insufficient", 0, 0, alpha, tests, 0, sources=tuple(sources), notes=tuple(notes))
+    empty = BatteryResult("insufficient", 0, 0, alpha, tests, 0)
+    if source is None:
+        return empty
+    return replace(empty, sources=(source.name,), notes=tuple(source.notes), logs=tuple(source.logs))
+
+
+def unreadable(
+    alpha: float, sources: Sequence[str], *, why: str, findings: Sequence[Finding] = (), logs: Sequence[LogSample] = ()
+) -> BatteryResult:
+    """The answer where nothing was tested, because input cannot be read or a log does not verify."""
+    return BatteryResult(
+        "unreadable", 0, 0, alpha, (), 0, sources=tuple(sources), logs=tuple(logs), findings=tuple(findings),
+        missing=(why,),
+    )  # fmt: skip
 
 
 def verdict_of(tests: Sequence[TestResult]) -> Verdict:

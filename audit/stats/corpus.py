@@ -12,6 +12,7 @@ from audit.stats.duplicates import KeyStore
 from audit.stats.families import FAMILIES, Family
 from audit.stats.families.seated import SEATED
 from audit.stats.tally import Tally
+from audit.stats.types import LogSample
 
 SEATS = "seats"
 """The dimension of seat numbers: its labels are lists of them, `3,5,1`, and its strata numbers of seats."""
@@ -63,6 +64,7 @@ class Corpus:
         keys: the keys of all decks.
         sources: what was read.
         notes: what the sources said besides.
+        logs: what of each log is among the decks.
         digests: SHA-256 of the decks of each run that was put together here.
     """
 
@@ -72,6 +74,7 @@ class Corpus:
     keys: KeyStore
     sources: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    logs: list[LogSample] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
 
     @classmethod
@@ -95,6 +98,7 @@ class Corpus:
             self.keys.add(keys)
         self.sources += later.sources
         self.notes += later.notes
+        self.logs += later.logs
         self.digests += later.digests
 
 

@@ -70,6 +70,7 @@ def count_source(
     if corpus is not None:
         corpus.sources.append(source.name)
         corpus.notes.extend(source.notes)
+        corpus.logs.extend(source.logs)
         corpus.digests.append(digest.hexdigest())
         for dimension, tallies in corpus.strata.items():
             if not tallies.keys() - {UNLABELLED}:

@@ -10,6 +10,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from audit.stats.corpus import Corpus, Plan
 from audit.stats.duplicates import key_kinds
 from audit.stats.families import Family
 from audit.stats.tally import Tally
+from audit.stats.types import LogSample
 
 FORMAT = "cutcard-part/v1"
 
@@ -70,6 +72,7 @@ def _write_corpus(archive: zipfile.ZipFile, corpus: Corpus) -> dict[str, Any]:
         "key_blocks": blocks,
         "sources": corpus.sources,
         "notes": corpus.notes,
+        "logs": [asdict(sample) for sample in corpus.logs],
         "digests": corpus.digests,
     }
 
@@ -141,6 +144,7 @@ def _read_corpus(archive: zipfile.ZipFile, head: Mapping[str, Any]) -> Corpus:
             raise ValueError("keys of another kind")
         corpus.keys.add(keys)
     corpus.sources, corpus.notes = list(head["sources"]), list(head["notes"])
+    corpus.logs = [LogSample(**sample) for sample in head.get("logs", ())]  # parts of before have none
     corpus.digests = list(head["digests"])
     return corpus
 

@@ -12,7 +12,7 @@ from audit.report.words import most_telling
 from audit.stats.battery import judge
 from audit.stats.counting import count_source
 from audit.stats.gallery import Decks, Shuffler
-from audit.stats.types import CHUNK, BatteryResult, Chunk
+from audit.stats.types import CHUNK, BatteryResult, Chunk, LogSample
 
 GRID = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 """Numbers of decks that are tried, in turn."""
@@ -31,6 +31,7 @@ class MadeDecks:
         self.cards: int | None = decks.shape[1]
         self.total: int | None = len(decks)
         self.notes: list[str] = []
+        self.logs: list[LogSample] = []
         self._decks = decks
         self._labels = shuffler.labels(len(decks)) if shuffler.labels else {}
 

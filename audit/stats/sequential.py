@@ -58,7 +58,7 @@ def watch(
         if watcher.alarm is not None:
             break
     if watcher is None:
-        return replace(no_decks(alpha, [source.name], source.notes), sequential=True)
+        return replace(no_decks(alpha, source), sequential=True)
     return watcher.result(source)
 
 
@@ -157,6 +157,7 @@ class _Watcher:
             pictures=pictures_of(self._corpus),
             sources=(source.name,),
             notes=tuple(source.notes),
+            logs=tuple(source.logs),
             sequential=True,
             alarm=self.alarm,
         )

@@ -9,8 +9,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Verdict = Literal["pass", "fail", "insufficient"]
-"""`insufficient`: too few decks, which is neither a pass nor a fail."""
+from audit.findings import Finding
+
+Verdict = Literal["pass", "fail", "insufficient", "unreadable"]
+"""`insufficient`: too few decks, which is neither a pass nor a fail. `unreadable`: input of which nothing was tested,
+a log of which a check fails with it; never a single test's."""
 
 CHUNK = 16_384
 """Decks that are read and counted at a time."""
@@ -36,6 +39,33 @@ class Chunk:
     ids: list[bytes] | None = None
 
 
+@dataclass(frozen=True)
+class LogSample:
+    """What of one log is among the decks, and what is not.
+
+    Attributes:
+        name: the log's address.
+        counted: hands whose decks are counted.
+        open: hands that have no close yet.
+        lost: hands that were closed as lost.
+        failed: hands that a finding names.
+        unknown: closed hands without a finding whose deck is not known here: sealed ones.
+        of_other_decks: hands that pass, with another deck kind.
+        checks: findings by check, of checks that failed; with these the log as a whole does not verify.
+        unsigned: no verifier key was given, so who signed the log was not checked.
+    """
+
+    name: str
+    counted: int
+    open: int = 0
+    lost: int = 0
+    failed: int = 0
+    unknown: int = 0
+    of_other_decks: int = 0
+    checks: Mapping[str, int] = field(default_factory=dict)
+    unsigned: bool = False
+
+
 class Source(Protocol):
     """Decks from a log, files or standard input, read once from front to end.
 
@@ -44,6 +74,7 @@ class Source(Protocol):
         cards: n, the number of cards of every deck; None until the first deck is read, or where there is none.
         total: how many decks there will be, where that is known.
         notes: what a reader should know, such as a file that was given twice and counted once. Complete after reading.
+        logs: for each log what of it is among the decks. Complete after reading.
     """
 
     @property
@@ -54,6 +85,8 @@ class Source(Protocol):
     def total(self) -> int | None: ...  # noqa: D102
     @property
     def notes(self) -> list[str]: ...  # noqa: D102
+    @property
+    def logs(self) -> list[LogSample]: ...  # noqa: D102
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks of at most `CHUNK` decks, in order. Raises the auditor's error for unreadable input (exit code 4)."""
@@ -179,6 +212,9 @@ class BatteryResult:
         strata: decks by `dimension` and label.
         sequential: whether this was continuous watching.
         alarm: the first alarm of continuous watching.
+        logs: for each log what of it is among the decks.
+        findings: why a log does not verify, where nothing was tested for that reason; the first ones.
+        missing: why the input cannot be read, where nothing was tested for that reason.
     """
 
     verdict: Verdict
@@ -194,3 +230,6 @@ class BatteryResult:
     strata: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sequential: bool = False
     alarm: Alarm | None = None
+    logs: tuple[LogSample, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    missing: tuple[str, ...] = ()

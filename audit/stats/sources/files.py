@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from audit.errors import InputError
 from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, parse_block, what_repeats
-from audit.stats.types import CHUNK, Chunk
+from audit.stats.types import CHUNK, Chunk, LogSample
 
 _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -27,6 +27,7 @@ class Part(Protocol):
     name: str
     total: int | None
     notes: list[str]
+    logs: list[LogSample]
     labelled: bool
     """Whether its chunks have labels of their own."""
 
@@ -44,6 +45,7 @@ class _Unlabelled:
         self.name = name
         self.total = total
         self.notes: list[str] = []
+        self.logs: list[LogSample] = []
         self._kind = kind
 
 

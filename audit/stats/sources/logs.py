@@ -1,4 +1,4 @@
-"""Decks from a dealer's log, through the auditor's verification: only hands that pass it, voids with the rest."""
+"""Decks from a dealer's log, which `audit verify`'s own verification has passed: closed hands, voids with the rest."""
 
 from __future__ import annotations
 
@@ -11,14 +11,45 @@ from numpy.typing import NDArray
 
 from audit.dealt import Dealt
 from audit.errors import InputError
+from audit.findings import EXIT_CODES, Finding
 from audit.log import Log, open_log
 from audit.stats.sources.cards import DeckKind
 from audit.stats.sources.files import Part
 from audit.stats.sources.opening import OpenLog
-from audit.stats.types import CHUNK, Chunk
+from audit.stats.types import CHUNK, Chunk, LogSample
 from audit.verify import Options, Report, verify
 
 _NAMED_REASONS = 5
+
+
+class LogFailsError(InputError):
+    """A log of which a check fails, and whose hands were not to be chosen by that.
+
+    Attributes:
+        sample: what there is of it; nothing is counted.
+        findings: why it fails, the first findings of each check.
+    """
+
+    def __init__(self, message: str, sample: LogSample, findings: tuple[Finding, ...]) -> None:
+        super().__init__(message)
+        self.sample = sample
+        self.findings = findings
+
+
+class _Accused:
+    """The ids of hands that findings name, 16 bytes each."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def take(self, finding: Finding) -> None:
+        """Notes the finding's hand, if it names one."""
+        if finding.hand is not None:
+            self._bytes += _id(finding.hand)
+
+    def ids(self) -> NDArray[np.void]:
+        """Each hand once."""
+        return np.unique(np.frombuffer(bytes(self._bytes), dtype="V16"))
 
 
 class _Labels:
@@ -71,11 +102,10 @@ class _Spool:
         self._file.write(rows.tobytes())
         self.hands += len(mine)
 
-    def leave_out(self, bad: set[bytes]) -> None:
-        """Takes out hands by their ids."""
-        if bad and self.hands:
-            rows = self._rows()
-            self._kept = np.array([hand.tobytes() not in bad for hand in rows["hand"]])
+    def leave_out(self, bad: NDArray[np.void]) -> None:
+        """Takes out hands by their ids, shape (k,), each once."""
+        if len(bad) and self.hands:
+            self._kept = ~np.isin(self._rows()["hand"], bad)
 
     @property
     def count(self) -> int:
@@ -108,25 +138,29 @@ class _Spool:
 class LogDecks:
     """The decks of a log's closed hands, in the order of their closes.
 
-    The log is verified, once, when the first deck is asked for. A hand counts if it passes every check that was made of
-    it; what is wrong with the log besides is said in `notes`. Labels are `table`, `day` (of the commit's time),
+    The log is verified, once, when the first deck is asked for. If a check fails, nothing is counted: whoever makes a
+    log would else choose the sample that it is judged by. With `only_passing` each hand counts that no finding names,
+    and `logs` says how many do not. Labels are `table`, `day` (of the commit's time),
     `dealer` (the log's origin) and `seats` (the hand's seat numbers in dealing order).
 
     Args:
         log: where to read it.
         options: what to verify it with.
         kind: the deck kind; hands with another are left out and counted in a note.
+        only_passing: count the hands that pass of a log that does not verify.
     """
 
     labelled = True
 
-    def __init__(self, log: Log, options: Options, kind: DeckKind) -> None:
+    def __init__(self, log: Log, options: Options, kind: DeckKind, *, only_passing: bool = False) -> None:
         self.name = log.address
         self.total: int | None = None
         self.notes: list[str] = []
+        self.logs: list[LogSample] = []
         self._log = log
         self._options = options
         self._kind = kind
+        self._only_passing = only_passing
         self._spool: _Spool | None = None
         self._dealer = ""
 
@@ -134,6 +168,7 @@ class LogDecks:
         """Chunks of up to `CHUNK` decks.
 
         Raises:
+            LogFailsError: For a log of which a check fails, unless `only_passing`.
             InputError: For a log that cannot be read in full, and for a test record unless these are allowed.
         """
         if self._spool is None:
@@ -141,31 +176,48 @@ class LogDecks:
         yield from self._spool.chunks(self._dealer)
 
     def _verified(self) -> _Spool:
-        spool = _Spool(self._kind)
-        report = verify(self._log, self._options, take_decks=spool.take)
-        if report.exit_code == 4:
+        spool, accused = _Spool(self._kind), _Accused()
+        report = verify(self._log, self._options, take_decks=spool.take, take_finding=accused.take)
+        if report.exit_code == EXIT_CODES["unreadable"]:
             why = "; ".join(report.missing[:_NAMED_REASONS]) or "a test record, which --allow-test would let in"
             raise InputError(why if self.name in why else f"{self.name}: {why}")
+        bad = accused.ids()
+        if report.exit_code == EXIT_CODES["invalid"] and not self._only_passing:
+            raise LogFailsError(self._why_not(report), self._sample(report, spool, len(bad), 0), report.findings)
         # What a hand is by itself was checked before it was handed over; these failed for what stands around them.
-        spool.leave_out({_id(finding.hand) for finding in report.findings if finding.hand is not None})
+        spool.leave_out(bad)
         self._dealer = report.checkpoint.origin if report.checkpoint else ""
         self.total = spool.count
-        self.notes += [f"{self.name}: {text}" for text in self._what_to_know(report, spool)]
+        self.logs = [self._sample(report, spool, len(bad), spool.count)]
+        if report.verdict == "test-record":
+            self.notes.append(f"{self.name}: a test record: whoever made it could choose its decks")
+        self.notes += [f"{self.name}: {text}" for text in report.missing]
         return spool
 
-    def _what_to_know(self, report: Report, spool: _Spool) -> Iterator[str]:
+    def _why_not(self, report: Report) -> str:
+        failed = ", ".join(f"{check.name} ({check.failed:,})" for check in report.checks if check.failed)
+        first = report.findings[0]
+        where = "the log as a whole" if first.index is None else f"entry {first.index}"
+        return (
+            f"{self.name} does not verify, failed are {failed}; the first: {where}: {first.detail}. Its decks were not "
+            "tested, since whoever makes a log would choose the sample. `audit verify` names every finding; "
+            "--only-hands-that-pass tests the other hands"
+        )
+
+    def _sample(self, report: Report, spool: _Spool, failed: int, tested: int) -> LogSample:
         hands = report.hands
-        if report.verdict == "test-record":
-            yield "a test record: whoever made it could choose its decks"
-        if report.verdict == "invalid":
-            failed = ", ".join(f"{check.name} ({check.failed:,})" for check in report.checks if check.failed)
-            yield f"the log is not valid, failed are {failed}; only hands that pass are counted"
-        yield from report.missing
-        if spool.of_other_decks:
-            yield f"{spool.of_other_decks:,} hands with other decks than {self._kind.name} are left out"
-        left_out = hands.completed + hands.void - spool.count - spool.of_other_decks
-        if left_out > 0:
-            yield f"{left_out:,} closed hands are left out: they did not pass, or their decks are sealed"
+        closed = hands.completed + hands.void
+        return LogSample(
+            name=self.name,
+            counted=tested,
+            open=hands.open,
+            lost=getattr(hands, "lost", 0),
+            failed=failed,
+            unknown=max(0, closed - spool.count - spool.of_other_decks - failed),
+            of_other_decks=spool.of_other_decks,
+            checks={check.name: check.failed for check in report.checks if check.failed},
+            unsigned=self._options.key is None,
+        )
 
 
 def _id(hand: str) -> bytes:
@@ -176,10 +228,10 @@ def _id(hand: str) -> bytes:
         return b""
 
 
-def log_opener(options: Options) -> OpenLog:
+def log_opener(options: Options, *, only_passing: bool = False) -> OpenLog:
     """Opens logs for `open_source`, all verified with the same options."""
 
     def opened(address: str, kind: DeckKind) -> Part:
-        return LogDecks(open_log(address), options, kind)
+        return LogDecks(open_log(address), options, kind, only_passing=only_passing)
 
     return opened

@@ -15,7 +15,7 @@ from audit.errors import InputError
 from audit.stats.sources.cards import STANDARD52, DeckKind
 from audit.stats.sources.files import Part, StreamDecks, open_file
 from audit.stats.sources.labels import LabelFile
-from audit.stats.types import Chunk
+from audit.stats.types import Chunk, LogSample
 
 OpenLog = Callable[[str, DeckKind], Part]
 """Opens a log by its address; handed in, so that files of decks need nothing of the verifier."""
@@ -41,6 +41,11 @@ class Decks:
         """How many decks there will be at most, where that is known; a log's are once it is verified."""
         totals = [part.total for part in self._parts]
         return None if None in totals else sum(total for total in totals if total is not None)
+
+    @property
+    def logs(self) -> list[LogSample]:
+        """For each log that was read, what of it is among the decks."""
+        return [sample for part in self._parts for sample in part.logs]
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""

@@ -25,6 +25,7 @@ class Given:
 
     def __init__(self, decks: np.ndarray, labels: dict[str, list[str]] | None = None, size: int = 16_384) -> None:
         self.name, self.cards, self.total, self.notes = "given", decks.shape[1], len(decks), []
+        self.logs = []
         self._decks, self._labels, self._size = decks, labels or {}, size
 
     def __iter__(self) -> Iterator[Chunk]:

@@ -1,6 +1,7 @@
 """Decks of a log: those of hands that pass verification, voids included, and a word on all others."""
 
 import shutil
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -10,6 +11,7 @@ from audit.errors import InputError
 from audit.escrow import EscrowKeys
 from audit.keys import VerifierKey
 from audit.stats.sources import SHORT36, log_opener, open_source
+from audit.stats.sources.logs import LogFailsError
 from audit.verify import Options
 from tests.attacks.judging import ESCROW
 from tests.attacks.maker import Book, Draft, honest, many
@@ -23,8 +25,8 @@ def options(name="golden-log-200", escrow=True, **more):
     return Options(key, opens, **more)
 
 
-def read(log, settings, **more):
-    source = open_source([str(log)], open_log=log_opener(settings), **more)
+def read(log, settings, only_passing=False, **more):
+    source = open_source([str(log)], open_log=log_opener(settings, only_passing=only_passing), **more)
     return list(source), source
 
 
@@ -58,13 +60,14 @@ def test_sealed_decks_without_the_key_are_left_out_and_said():
     chunks, source = read(FOREIGN / "golden-log-200", options(escrow=False))
     assert len(chunks[0].decks) == 103
     assert any("97 sealed hands stay closed" in note for note in source.notes)
-    assert any("97 closed hands are left out" in note for note in source.notes)
+    (log,) = source.logs
+    assert (log.counted, log.unknown, log.failed) == (103, 97, 0)
 
 
 def test_other_deck_kinds_are_left_out_and_said():
     chunks, source = read(FOREIGN / "golden-log", options("golden-log"))
     assert len(chunks[0].decks) == 7
-    assert source.notes[0].endswith("1 hands with other decks than standard52 are left out")
+    assert (source.logs[0].counted, source.logs[0].of_other_decks) == (7, 1)
     chunks, source = read(FOREIGN / "golden-log", options("golden-log"), kind=SHORT36)
     assert chunks[0].decks.shape == (1, 36)
 
@@ -74,10 +77,13 @@ def test_a_hand_that_fails_does_not_count(copy):
     data = bundle.read_bytes()
     at = data.index(b'"seed":"') + 8
     bundle.write_bytes(data[:at] + (b"1" if data[at : at + 1] != b"1" else b"2") + data[at + 1 :])
-    chunks, source = read(copy, options())
+    chunks, source = read(copy, options(), only_passing=True)
     assert len(chunks[0].decks) == 199
-    assert "the log is not valid" in source.notes[0]
-    assert "seed (1)" in source.notes[0]
+    (log,) = source.logs
+    assert (log.counted, log.failed, log.checks["seed"]) == (199, 1, 1)
+    with pytest.raises(LogFailsError, match=r"does not verify, failed are .*seed \(1\)") as caught:
+        read(copy, options())
+    assert caught.value.sample == replace(log, counted=0)
 
 
 def test_a_log_that_cannot_be_read_is_unreadable(copy):
@@ -110,25 +116,39 @@ def test_a_log_and_a_file_add_up_with_labels_for_the_file(tmp_path):
     assert source.notes == []
 
 
-def read_book(book, folder, **more):
+def read_book(book, folder, only_passing=False, **more):
     settings = Options(book.signer.verifier, ESCROW, **more)
-    chunks, source = read(book.write(folder), settings)
+    chunks, source = read(book.write(folder), settings, only_passing)
     return [hand for chunk in chunks for hand in chunk.ids], source
 
 
 def test_a_hand_that_stands_in_the_wrong_place_does_not_count(tmp_path):
     good, gap = Draft("one").deal(), Draft("three", number=3).deal()
-    ids, source = read_book(Book().play(good).play(gap), tmp_path)
+    ids, source = read_book(Book().play(good).play(gap), tmp_path, only_passing=True)
     assert ids == [good.hand]
-    assert "lifecycle (1)" in source.notes[0]
-    assert source.notes[-1].endswith("1 closed hands are left out: they did not pass, or their decks are sealed")
+    assert (source.logs[0].failed, source.logs[0].checks) == (1, {"lifecycle": 1})
+
+
+def test_more_findings_than_a_report_keeps_leave_out_all_their_hands(tmp_path, monkeypatch):
+    monkeypatch.setattr("audit.findings.KEPT", 3)
+    book = many(30)
+    seeds = [entry for entry in book.entries if entry["schema"].endswith("close")]
+    for entry in seeds[1:]:
+        entry["seed"] = seeds[0]["seed"]
+    with pytest.raises(LogFailsError) as caught:
+        read_book(book, tmp_path)
+    assert len(caught.value.findings) < 29
+    ids, source = read_book(book, tmp_path, only_passing=True)
+    assert ids == [UUID(seeds[0]["hand"]).bytes]
+    assert source.logs[0].failed == 29
 
 
 def test_void_hands_count_and_open_ones_have_no_deck_yet(tmp_path):
     book = Book().play(Draft("void", outcome="void").deal("third"))
     book.add(Draft("open", number=2).commit())
-    ids, _ = read_book(book, tmp_path)
+    ids, source = read_book(book, tmp_path)
     assert len(ids) == 1
+    assert (source.logs[0].counted, source.logs[0].open) == (1, 1)
 
 
 def test_decks_come_in_the_order_of_the_log(tmp_path):

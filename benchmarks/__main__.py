@@ -11,7 +11,7 @@ from rich.table import Table
 from benchmarks.machine import machine_facts
 from benchmarks.row import Row
 
-NAMES = ("deck", "verify", "log", "stats", "referee", "service", "latency", "peers")
+NAMES = ("deck", "verify", "log", "stats", "referee", "service", "latency", "table", "client", "aged", "peers")
 
 
 @click.command(name="python -m benchmarks")

@@ -25,8 +25,8 @@ MORE = 10
 ROUNDS = 5
 LONG_ROUNDS = 3
 
-FLOOR = 1 / 5
-TWICE = 1.7
+FLOOR = 1 / 3.5
+TWICE = 1.8
 
 
 def rows() -> list[Row]:

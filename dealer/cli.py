@@ -1,6 +1,8 @@
 """The command `dealer`: make a data folder, serve, print the key, export the log."""
 
-from contextlib import closing
+import sys
+import traceback
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,35 @@ from dealer.play.command import play
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
+_EX_SOFTWARE = 70
 
 
 class _Group(click.Group):
-    """Says an error of the dealer, of a file that it was given, or a missing part in one line, and exits with 1."""
+    """Says an error of the dealer, of a file that it was given, or a missing part in one line, and exits with 1.
+
+    What nobody foresaw is one line as well, and exits with 70. Standard error may fail: the exit code is the same.
+    """
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """Runs the command that the arguments name, and exits with its code; see `click.Command.main`."""
+        run: Any = super().main
+        if not settings.pop("standalone_mode", True):
+            return run(*arguments, standalone_mode=False, **settings)
+        try:
+            code = run(*arguments, standalone_mode=False, **settings)
+        except click.ClickException as error:
+            code = error.exit_code
+            with suppress(Exception):
+                error.show()
+        except click.Abort:
+            code = 1
+            with suppress(Exception):
+                click.echo("Aborted!", err=True)
+        except Exception as error:
+            code = _EX_SOFTWARE
+            with suppress(Exception):
+                click.echo(_unforeseen(error), err=True)
+        sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -33,6 +60,14 @@ class _Group(click.Group):
             raise click.ClickException(
                 f"this needs {error.name}, which is not installed: pip install 'cutcard[dealer]'"
             ) from None
+
+
+def _unforeseen(error: Exception) -> str:
+    """Says where an error comes from and of which kind it is; its own text might hold a secret."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+    where = f"{Path(at.filename).name}, line {at.lineno}, in {at.name}"
+    return f"Error: {type(error).__name__}{why} at {where}: a fault of the dealer's own; please report this line"
 
 
 def _data_options(command: C) -> C:

@@ -8,12 +8,14 @@ from typing import Protocol
 import click
 
 from dealer.ending import ending_signals
+from dealer.errors import CutcardError
 
 
 class Server(Protocol):
     """What can be run: it listens once it is started."""
 
     address: str
+    failed: asyncio.Event
 
     async def start(self) -> None:
         """Opens what it needs, listens and serves."""
@@ -23,7 +25,11 @@ class Server(Protocol):
 
 
 def run_until_stopped(server: Server, *more: str) -> None:
-    """Runs a server until SIGTERM, SIGINT or SIGHUP, and says on standard output where it listens, and `more`."""
+    """Runs a server until SIGTERM, SIGINT or SIGHUP, and says on standard output where it listens, and `more`.
+
+    Raises:
+        CutcardError: it failed for good meanwhile.
+    """
     try:
         import uvloop
     except ImportError:
@@ -39,9 +45,14 @@ def run_until_stopped(server: Server, *more: str) -> None:
         try:
             click.echo("\n".join([f"listening on {server.address}", *more]))
             sys.stdout.flush()
-            await stopped.wait()
+            ends = [asyncio.ensure_future(event.wait()) for event in (stopped, server.failed)]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in ends:
+                end.cancel()
         finally:
             await server.stop()
+        if server.failed.is_set():
+            raise CutcardError("the dealer's writer has ended: start it again; its log lines say more")
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(run())

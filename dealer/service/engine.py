@@ -6,7 +6,6 @@ sealed, and one transaction makes all of it durable. Only then is anything shown
 """
 
 import asyncio
-import queue
 import threading
 import time
 import traceback
@@ -24,6 +23,7 @@ from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactTree, Node, leaf_hash
 from dealer.log.note import NoteSigner
+from dealer.service.backlog import Backlog
 from dealer.service.errors import draining
 from dealer.service.hands import lose_hand
 from dealer.service.live import LiveHand, load_hand
@@ -37,20 +37,22 @@ _log = structlog.get_logger()
 _MAX_BATCH = 512
 _NODE_CACHE = 1 << 16
 _TABLE_CACHE = 1 << 16
+_PROOF_LENGTH = 1 << 16
 
 
 @dataclass(slots=True)
 class Health:
-    """What the service can do at the moment. Draining is for ever."""
+    """What the service can do at the moment. Draining is for ever, and so is the loss of the writer."""
 
     entropy: bool = True
     storage: bool = True
+    writer: bool = True
     draining: bool = False
 
     @property
     def serving(self) -> bool:
         """Whether hands can be opened and dealt."""
-        return self.entropy and self.storage and not self.draining
+        return self.entropy and self.storage and self.writer and not self.draining
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class _Pending:
     command: Command
     future: "asyncio.Future[bytes]"
     loop: asyncio.AbstractEventLoop
+    source: str
     hand: bytes = b""
     reply: Reply | None = None
     answer: bytes | None = field(default=None, repr=False)
@@ -101,8 +104,11 @@ class Engine:
         self.on_hands: Callable[[list[LiveHand]], None] = lambda hands: None
         self.on_recovery: Callable[[], None] = lambda: None
         self._open_store = open_store
-        self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
-        self._waiting = 0
+        self._backlog: Backlog[_Pending] = Backlog(limits.pending)
+        self._under_way: list[_Pending] = []
+        self._refusing = threading.Lock()
+        self._commits = self._commits_probed = 0
+        self._prove = False
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._load()
         self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
@@ -124,12 +130,16 @@ class Engine:
 
     def stop(self) -> None:
         """Carries out what is pending and stops the writer."""
-        self._queue.put(None)
+        self._backlog.end()
         self._thread.join()
         self.store.close()
 
-    def enqueue(self, command: Command) -> "asyncio.Future[bytes]":
-        """Has a command carried out, after those that were enqueued before it.
+    def enqueue(self, command: Command, source: str = "") -> "asyncio.Future[bytes]":
+        """Has a command carried out, after those that were enqueued before it from the same source.
+
+        Args:
+            command: what is to be done.
+            source: the connection that it came on; "" for the dealer's own.
 
         Returns:
             Its answer, once it is durable; or `Refused`, and nothing has changed.
@@ -139,65 +149,77 @@ class Engine:
         """
         if self.health.draining:
             raise draining()
-        if self._waiting >= self.limits.pending:
-            raise Refused(Reason.TOO_MANY_REQUESTS, f"{self._waiting} requests are waiting: try again later")
         loop = asyncio.get_running_loop()
-        pending = _Pending(command, loop.create_future(), loop)
-        self._waiting += 1
-        self._queue.put(pending)
+        pending = _Pending(command, loop.create_future(), loop, source)
+        self._backlog.put(source, pending)
+        if not self.health.writer:  # looked at after `put`: whichever of the two threads comes last, it is answered
+            self._refuse_all()
         return pending.future
 
-    async def submit(self, command: Command) -> bytes:
+    async def submit(self, command: Command, source: str = "") -> bytes:
         """Has a command carried out and waits for its answer; see `enqueue`."""
-        return await self.enqueue(command)
+        return await self.enqueue(command, source)
 
     def _work(self) -> None:
-        stopping = False
-        while not stopping:
-            batch: list[_Pending] = []
-            item = self._queue.get()
-            while True:
-                if item is None:
-                    stopping = True
-                    break
-                batch.append(item)
-                if len(batch) == _MAX_BATCH:
-                    break
-                try:
-                    item = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            if batch:
+        """Carries out batch after batch. If anything but `stop` ends that, nobody is left waiting for an answer."""
+        ended = False
+        try:
+            while (batch := self._backlog.take(_MAX_BATCH)) is not None:
+                self._under_way = batch
                 started = time.perf_counter()
                 self._carry_out(batch)
-                self.on_batch(len(batch), time.perf_counter() - started)
+                self._under_way = []
+                _tell(self.on_batch, len(batch), time.perf_counter() - started)
+            ended = True
+        finally:
+            if not ended:
+                self.health.writer = False
+                self._refuse_all()
+                _tell(self.on_health)
+                _tell(_log.critical, "the writer has ended: nothing can be carried out any more")
+
+    def _refuse_all(self) -> None:
+        """Refuses everything that waits, as there is no writer."""
+        with self._refusing:  # the writer that ends, and the loop that has just put a command
+            lost, self._under_way = [*self._under_way, *self._backlog.rest()], []
+        _refuse(lost, "the dealer can carry nothing out any more: try again once it has been restarted")
+        self._answer(lost)
+
+    def check_writer(self) -> None:
+        """Notices a writer that is gone and could not say so itself."""
+        if self.health.writer and not self._thread.is_alive():
+            self.health.writer = False
+            self._refuse_all()
+            _tell(self.on_health)
 
     def _carry_out(self, batch: list[_Pending]) -> None:
+        """Carries a batch out and has everybody answered, whatever goes wrong on the way."""
         try:
-            if not self.health.storage:
-                self._recover()
+            recovering = not self.health.storage
+            if recovering:
+                self._read_anew()
             self._commit(batch)
-        except (StoreError, VaultError) as error:
-            _log.error("storage failed", error=str(error))
-            self._set_health(storage=False)
-            for pending in batch:
-                pending.error = Refused(Reason.STORAGE, "the dealer's storage does not answer: try again later")
+            if recovering and self.health.storage:
+                _tell(self.on_hands, list(self.live.values()))
+                _tell(self.on_recovery)
+                _tell(_log.info, "storage answers again")
         except Exception as error:
-            _log.error("a batch failed", error=type(error).__name__)
-            self._set_health(storage=False)
-            for pending in batch:
-                pending.error = Refused(Reason.STORAGE, "the dealer could not carry this out: try again later")
+            known = isinstance(error, StoreError | VaultError)
+            self._fail_storage(str(error) if known else type(error).__name__)  # of others it might hold a secret
+            what = "the dealer's storage does not answer" if known else "the dealer could not carry this out"
+            _refuse(batch, f"{what}: try again later")
+        self._answer(batch)
+
+    def _answer(self, batch: list[_Pending]) -> None:
         loops = {id(pending.loop): pending.loop for pending in batch}
         for key, loop in loops.items():
             mine = [pending for pending in batch if id(pending.loop) == key]
-            try:
+            with suppress(Exception):  # the loop is gone, and with it everybody who waits
                 loop.call_soon_threadsafe(self._deliver, mine)
-            except RuntimeError:  # the loop is gone, and with it everybody who waits
-                continue
 
     def _deliver(self, batch: list[_Pending]) -> None:
-        self._waiting -= len(batch)  # not before: a caller who has gone away leaves its command in the queue
         for pending in batch:
+            self._backlog.answered(pending.source)  # not before: who has gone away leaves a command in the lines
             if pending.future.done():
                 continue
             if pending.error is not None:
@@ -207,15 +229,17 @@ class Engine:
             else:
                 pending.future.set_exception(CutcardError("a command was carried out without an answer"))
 
-    def _recover(self) -> None:
+    def _read_anew(self) -> None:
         """Reads anew what is durable: of a batch that failed it may be everything or nothing."""
         self.store.close()
         self._load()
         self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
-        self._set_health(storage=True)
-        _log.info("storage answers again")
-        self.on_hands(list(self.live.values()))
-        self.on_recovery()
+
+    def _fail_storage(self, why: str) -> None:
+        """Takes the storage for broken until a commit has succeeded again."""
+        self._prove = True
+        self._set_health(storage=False)
+        _tell(_log.error, "storage failed", error=why)
 
     def _commit(self, batch: list[_Pending]) -> None:
         unit = Unit(self)
@@ -224,16 +248,23 @@ class Engine:
         pendings: dict[tuple[str, bytes], _Pending] = {}
         for pending in batch:
             self._run(pending, unit, pendings)
-        self._make_durable(unit, batch)
+        prove = self._prove
+        self._make_durable(unit, batch, prove)
+        if prove:
+            self._prove = False
+            self._set_health(storage=True)
         for pending in batch:
             if pending.twin is not None:
                 pending.answer, pending.error = pending.twin.answer, pending.twin.error
-        self.on_hands(list(unit.hands.values()))
+        _tell(self.on_hands, list(unit.hands.values()))
         for call in unit.after:
             self._follow_up(call)
 
-    def _make_durable(self, unit: Unit, batch: list[_Pending]) -> None:
-        """Signs what a unit appends, builds the answers, and makes all of it durable; then it is the state."""
+    def _make_durable(self, unit: Unit, batch: list[_Pending], prove: bool = False) -> None:
+        """Signs what a unit appends, builds the answers, and makes all of it durable; then it is the state.
+
+        With `prove` something is written even if nothing has changed.
+        """
         tree, note, nodes = self.tree, self.note, list[Node]()
         if unit.entries:
             tree = tree.copy()
@@ -249,8 +280,11 @@ class Engine:
                 pending.answer = pending.reply(proofs)
                 if (request := pending.command.request) is not None:
                     unit.keep(pending.command.caller, request, pending.command.body, pending.hand, pending.answer)
-        if unit.changed:
-            self.store.commit(self._batch(unit, nodes, note))
+        if prove:
+            self.vault.prove()
+        if unit.changed or prove:
+            self.store.commit(self._batch(unit, nodes, note, self._proof() if prove else None))
+            self._commits += 1
         self.tree, self.note = tree, note
         self._nodes.update(fresh)
         self._publish(unit)
@@ -266,9 +300,8 @@ class Engine:
         """Does what follows from a batch; where that fails, the batch is durable all the same and is answered."""
         try:
             call()
-        except CutcardError as error:
-            _log.error("storage failed", error=str(error))
-            self._set_health(storage=False)
+        except Exception as error:
+            self._fail_storage(str(error) if isinstance(error, CutcardError) else type(error).__name__)
 
     def _run(self, pending: _Pending, unit: Unit, pendings: dict[tuple[str, bytes], _Pending]) -> None:
         command = pending.command
@@ -291,17 +324,17 @@ class Engine:
         except Refused as refused:
             pending.error = refused
         except EntropyError as error:
-            _log.error("the entropy source failed", error=str(error))
             self._set_health(entropy=False)
+            _tell(_log.error, "the entropy source failed", error=str(error))
             pending.error = Refused(Reason.ENTROPY_SOURCE, "the entropy source failed: no hand can be opened")
         except VaultError as error:
-            _log.error("a key at rest cannot be read", error=str(error))
+            _tell(_log.error, "a key at rest cannot be read", error=str(error))
             pending.error = Refused(Reason.STORAGE, "the dealer's storage does not answer: try again later")
         except StoreError:
             raise
         except Exception as error:
             where = traceback.format_tb(error.__traceback__)[-1]  # not the message: it might hold a secret
-            _log.error("a command failed", error=type(error).__name__, where=where)
+            _tell(_log.error, "a command failed", error=type(error).__name__, where=where)
             pending.error = CutcardError("the dealer failed to carry this out; nothing has changed")
 
     def _opened(self, unit: Unit, kept: AnswerRow) -> bytes:
@@ -311,7 +344,7 @@ class Engine:
             refused.metadata = about_hand(unit, kept.hand, kept.caller)
             raise
 
-    def _batch(self, unit: Unit, nodes: list[Node], note: str) -> Batch:
+    def _batch(self, unit: Unit, nodes: list[Node], note: str, proof: str | None) -> Batch:
         expires = unit.now + 1000 * self.limits.answer_seconds
         return Batch(
             entries=unit.entries,
@@ -322,6 +355,7 @@ class Engine:
             answers=unit.answers,
             seen=unit.seen,
             expiries=dict.fromkeys(unit.closed, expires),
+            proof=proof,
         )
 
     def _publish(self, unit: Unit) -> None:
@@ -351,13 +385,24 @@ class Engine:
         unit.after.append(drop)  # not before this batch's own answers are in the store, and with them their key's use
         return b"", lambda proofs: b""
 
+    def _proof(self) -> str:
+        """Returns what a commit writes to prove that it can: after a failure as much as a hand would need, and more."""
+        return f"{self._commits}".rjust(0 if self.health.storage else _PROOF_LENGTH, ".")
+
     async def probe(self) -> None:
-        """Tries whether entropy and storage work again, where they failed."""
-        if not (self.health.entropy and self.health.storage):
+        """Tries whether entropy and storage work, if they failed or nothing was committed since the last probe.
+
+        Of the storage only a durable write is proof: on a disk that is full everything can still be read.
+        """
+        self.check_writer()
+        idle, self._commits_probed = self._commits == self._commits_probed, self._commits
+        if idle or not (self.health.entropy and self.health.storage):
             with suppress(Refused):
                 await self.submit(Command("", self._probe))
+            self._commits_probed = self._commits
 
     def _probe(self, unit: Unit) -> tuple[bytes, Reply]:
+        self._prove = True
         if not self.health.entropy:
             drawn = {draw_seed(self.sources.entropy).seen_digest() for _ in range(2)}
             if len(drawn) < 2 or any(map(unit.is_seen, drawn)):
@@ -389,7 +434,7 @@ class Engine:
         if storage is not None:
             self.health.storage = storage
         if before != self.health.serving:
-            self.on_health()
+            _tell(self.on_health)
 
 
 def _row(hand: LiveHand) -> HandRow:
@@ -402,6 +447,20 @@ def _row(hand: LiveHand) -> HandRow:
         close=hand.close,
         secrets=hand.sealed,
     )
+
+
+def _tell(call: Callable[..., object], *arguments: object, **values: object) -> None:
+    """Tells somebody something. That may fail, and the writer goes on: it is the one means to say anything at all."""
+    try:
+        call(*arguments, **values)
+    except Exception as error:
+        with suppress(Exception):
+            _log.error("somebody could not be told", error=type(error).__name__)
+
+
+def _refuse(batch: list[_Pending], why: str) -> None:
+    for pending in batch:
+        pending.answer, pending.error = None, Refused(Reason.STORAGE, why)
 
 
 def _require_same(kept: bytes, asked: bytes) -> None:

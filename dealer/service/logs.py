@@ -1,9 +1,63 @@
-"""Log lines: structured, on standard error, without local variables, so that no secret can slip into one."""
+"""Log lines: structured, on standard error, without local variables, so that no secret can slip into one.
 
+A line is the means of saying that something failed, so it may fail as well, and nobody who logs may notice. Standard
+error may be a full disk, a pipe whose reader has died, or one whose reader has stopped reading: lines are written by a
+thread of their own, and those that cannot be written are dropped.
+"""
+
+import atexit
 import logging
+import os
+import queue
 import sys
+import threading
+from contextlib import suppress
+from typing import Any
 
 import structlog
+
+_MOST_LINES = 10_000
+_LAST_SECONDS = 1.0
+
+
+class LineWriter:
+    """Writes lines to a file descriptor from a thread of its own; a logger for structlog."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Starts the thread, and has the last lines written when the process ends."""
+        self._descriptor = descriptor
+        self._lines: queue.Queue[str | None] = queue.Queue(_MOST_LINES)
+        self._thread = threading.Thread(target=self._work, name="log-lines", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    def msg(self, line: str) -> None:
+        """Has a line written; it is dropped if too many wait."""
+        with suppress(queue.Full):
+            self._lines.put_nowait(line)
+
+    debug = info = warning = error = critical = msg
+
+    def close(self) -> None:
+        """Gives the lines that wait a moment to be written."""
+        with suppress(queue.Full):
+            self._lines.put_nowait(None)
+        self._thread.join(_LAST_SECONDS)
+
+    def _work(self) -> None:
+        while (line := self._lines.get()) is not None:
+            with suppress(Exception):
+                left = f"{line}\n".encode(errors="backslashreplace")
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
+
+
+class Unfailing(structlog.make_filtering_bound_logger(logging.INFO)):  # type: ignore[misc]  # a class made at run time
+    """A logger whose calls never raise, whatever is wrong with the line or with where it goes."""
+
+    def _proxy_to_logger(self, method_name: str, event: str | None = None, **values: Any) -> Any:
+        with suppress(Exception):
+            return super()._proxy_to_logger(method_name, event, **values)
 
 
 def configure(form: str) -> None:
@@ -12,15 +66,20 @@ def configure(form: str) -> None:
         structlog.processors.JSONRenderer()
         if form == "json"
         else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            colors=sys.stderr is not None and sys.stderr.isatty(),
+            exception_formatter=structlog.dev.plain_traceback,
         )
     )
+    try:
+        lines = LineWriter(sys.stderr.fileno())
+    except (AttributeError, OSError, ValueError):  # closed, or no file: there is nowhere to write lines to
+        lines = LineWriter(os.open(os.devnull, os.O_WRONLY))
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=Unfailing,
+        logger_factory=lambda *arguments: lines,
     )

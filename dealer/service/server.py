@@ -33,7 +33,7 @@ from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 
 _log = structlog.get_logger()
-_PROBE_SECONDS = 1.0
+_AGAIN_SECONDS = 1.0
 _HOUSEKEEPING_SECONDS = 60.0
 
 
@@ -52,6 +52,7 @@ class Settings:
         publish_seconds: at most so often the static log moves on; at least 1.
         contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
         grace_seconds: for how long a dealer that is stopped lets calls end.
+        probe_seconds: so often an idle storage is tried, and one that failed.
         limits: what it allows itself and its callers.
     """
 
@@ -61,6 +62,7 @@ class Settings:
     publish_seconds: float = 1.0
     contribution_seconds: float = 60.0
     grace_seconds: float = 10.0
+    probe_seconds: float = 1.0
     limits: Limits = field(default_factory=Limits)
 
 
@@ -92,6 +94,7 @@ class Dealer:
         services: full names of what `handlers` serves, for health and reflection.
         port: the port that it listens on, once started.
         engine: its writer.
+        failed: set when it can do nothing more, and only a restart helps.
     """
 
     services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService", "dealer.v1.TableService")
@@ -105,6 +108,7 @@ class Dealer:
         self._health = HealthServicer()
         self._metrics = Metrics()
         self._published: int | None = None
+        self.failed = asyncio.Event()
         self.port = 0
 
     async def start(self) -> None:
@@ -126,7 +130,7 @@ class Dealer:
             self._held.close()
             raise
         self._spawn(self._repeat(self._publish, self._settings.publish_seconds))
-        self._spawn(self._repeat(self.engine.probe, _PROBE_SECONDS))
+        self._spawn(self._repeat(self.engine.probe, self._settings.probe_seconds))
         self._spawn(self._repeat(self.engine.forget_expired, _HOUSEKEEPING_SECONDS))
 
     def _open(self) -> None:
@@ -203,7 +207,8 @@ class Dealer:
     async def _repeat(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
-            await self._tried(work)
+            with suppress(Exception):  # not even that its failure cannot be told ends it
+                await self._tried(work)
 
     async def _tried(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Does work that is done again later, whatever goes wrong."""
@@ -224,6 +229,8 @@ class Dealer:
         self._spawn(self._set_health())
 
     async def _set_health(self) -> None:
+        if not self.engine.health.writer:
+            self.failed.set()
         serving = self.engine.health.serving
         self._metrics.serving.set(serving)
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
@@ -256,7 +263,7 @@ class Dealer:
             await self.engine.submit(Command("", run))
         except Refused as refused:
             if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
-                self._lock_in(_PROBE_SECONDS, hand)
+                self._lock_in(_AGAIN_SECONDS, hand)
 
     async def _publish(self) -> None:
         note = self.engine.note

@@ -70,6 +70,8 @@ class Batch:
         hands, tables, answers: rows that are new or replace the old.
         seen: digests of seeds drawn.
         expiries: for hands that closed, when their answers expire.
+        proof: text that takes the place of the last proof's. Nobody reads it: that it became durable proves that the
+            store can still write.
     """
 
     entries: list[bytes] = field(default_factory=list)
@@ -80,6 +82,7 @@ class Batch:
     answers: dict[tuple[str, bytes], AnswerRow] = field(default_factory=dict)
     seen: list[bytes] = field(default_factory=list)
     expiries: dict[bytes, int] = field(default_factory=dict)
+    proof: str | None = None
 
 
 class Store(Protocol):

@@ -136,6 +136,8 @@ class SqliteStore:
         db.executemany(
             "UPDATE answers SET expires = ? WHERE hand = ?", [(at, hand) for hand, at in batch.expiries.items()]
         )
+        if batch.proof is not None:
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('proof', ?)", (batch.proof,))
 
     def size(self) -> int:
         """See `Store.size`."""

@@ -103,6 +103,23 @@ class Vault:
         except OSError as error:
             raise VaultError(f"a key at rest that nothing needs cannot be destroyed: {error.strerror}") from None
 
+    def prove(self) -> None:
+        """Makes a file as durable as a key is, and removes it.
+
+        Raises:
+            VaultError: it cannot be made, so no key could be.
+        """
+        path = self._folder / "proof"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(bytes(KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            path.unlink()
+        except OSError as error:
+            raise VaultError(f"the folder of the keys at rest cannot be written: {error.strerror}") from None
+
     def ids(self, purpose: Purpose) -> set[int]:
         """Returns the ids of the keys that there are."""
         return {key for key, _ in self._files(purpose)}

@@ -97,6 +97,16 @@ def test_answers_expire_with_their_hand(store: Store) -> None:
     assert store.answer("another room", b"3") is None
 
 
+def test_a_proof_is_a_commit_that_changes_nothing_else(store: Store, path: Path) -> None:
+    store.commit(appended(store, [b"entry"], "note"))
+    for proof in ("1", "2" * 65536, "", "3"):
+        store.commit(Batch(proof=proof))
+    again = SqliteStore(path)
+    assert (again.origin, again.size(), again.checkpoint()) == ("store.invalid/x", 1, "note")
+    with pytest.raises(StoreError):
+        SqliteStore(path, read_only=True).commit(Batch(proof="4"))
+
+
 def test_seeds_seen_are_remembered(store: Store, path: Path) -> None:
     store.commit(Batch(seen=[b"d" * 32]))
     assert store.is_seen(b"d" * 32)

@@ -7,7 +7,7 @@ file, as soon as anything does not hold. `Contribution` is for a player's own de
 from dealer.client.calls import Retry
 from dealer.client.client import Client
 from dealer.client.contribution import Contribution
-from dealer.client.errors import CallError, CheckError, ClientError, UsageError
+from dealer.client.errors import CallError, CheckError, ClientError, LostError, UsageError
 from dealer.client.hand import Hand
 from dealer.client.receipts import Proven, prove
 from dealer.client.sync import SyncClient, SyncHand
@@ -21,6 +21,7 @@ __all__ = [
     "ClientError",
     "Contribution",
     "Hand",
+    "LostError",
     "Opener",
     "Proven",
     "Retry",

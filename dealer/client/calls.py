@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
 from dealer.client.channel import Undecodable
-from dealer.client.errors import CallError, CheckError
+from dealer.client.errors import ANSWER_LOST, CallError, CheckError
 from dealer.v1 import log_pb2
 
 M = TypeVar("M", bound=Message)
@@ -98,7 +98,8 @@ class Caller:
         try:
             answer = await self.ask(method, call, request)
         except (CallError, asyncio.CancelledError) as error:
-            if not (isinstance(error, CallError) and error.refused):  # a refusal's id is free again
+            # A refusal's id is free again, and for a lost answer nobody has to ask once more.
+            if not (isinstance(error, CallError) and (error.refused or error.reason == ANSWER_LOST)):
                 self._unanswered[key] = request.request_id
             raise
         self._compare(request.request_id, key[1], answer.SerializeToString(deterministic=True))

@@ -15,7 +15,7 @@ from dealer.client.calls import Caller, Retry
 from dealer.client.channel import connect
 from dealer.client.checks import Asked
 from dealer.client.contribution import Contribution
-from dealer.client.errors import CallError, CheckError, UsageError
+from dealer.client.errors import ANSWER_LOST, CallError, CheckError, LostError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Session
 from dealer.client.log import LogView
@@ -138,6 +138,7 @@ class Client:
         Raises:
             UsageError: no such game or policy.
             CallError: the dealer refused or did not answer. The same call again is then the same request.
+            LostError: the dealer has lost the hand, or its answer. The same call again opens another hand.
             CheckError: what the dealer answered does not hold.
         """
         if game not in GAMES:
@@ -155,21 +156,30 @@ class Client:
         hand = Hand(self._session, asked, own)
         try:
             await hand.begin(answer.hand)
+        except LostError:
+            self._take_number(table, hand.number)
+            raise
         except (CallError, asyncio.CancelledError):
             self._session.calls.keep_open("OpenHand", request)  # the hand is there: asked again, it goes on
             raise
-        self._drawn.pop(table, None)
-        self._folder.numbers[table] = max(known, hand.number)
-        self._folder.save()
+        self._take_number(table, hand.number)
         return hand
+
+    def _take_number(self, table: str, number: int) -> None:
+        """Remembers that the log holds the table's hand of this number."""
+        self._drawn.pop(table, None)
+        self._folder.numbers[table] = max(self._folder.numbers.get(table, 0), number)
+        self._folder.save()
 
     async def _open(self, asked: Asked, request: pb.OpenHandRequest, request_id: UUID | None) -> pb.OpenHandResponse:
         with self._checked():
             try:
                 return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
             except CallError as error:
-                if error.refused:
+                if error.refused or error.reason == ANSWER_LOST:
                     self._drawn.pop(asked.table, None)
+                if error.reason == ANSWER_LOST:
+                    raise LostError(error, str(error), None) from error
                 await self._hold_to_what_is_proven(error, asked)
                 raise
 

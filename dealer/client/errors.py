@@ -8,6 +8,7 @@ import grpc
 
 from dealer.errors import CutcardError
 
+HAND_LOST, ANSWER_LOST = "HAND_LOST", "ANSWER_LOST"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -44,7 +45,24 @@ class CallError(ClientError):
     @property
     def refused(self) -> bool:
         """Whether the dealer has refused the request, so that nothing has changed; otherwise it may have."""
-        return bool(self.reason) and self.code is not grpc.StatusCode.UNAVAILABLE
+        carried_out = self.reason == ANSWER_LOST
+        return bool(self.reason) and self.code is not grpc.StatusCode.UNAVAILABLE and not carried_out
+
+
+class LostError(CallError):
+    """The dealer has lost the key of a hand, or of an answer: the hand cannot be played on. For money it is void.
+
+    The table goes on with its next number. What is left of the hand are its receipts: keep them, for a dealer that
+    loses the hands that it dislikes shows in its log.
+
+    Attributes:
+        evidence: the file with offer and commit, and what the dealer said; None where it could not be written.
+    """
+
+    def __init__(self, error: CallError, said: str, evidence: Path | None) -> None:
+        Exception.__init__(self, f"{printable(said)} (receipts: {evidence})" if evidence else printable(said))
+        self.code, self.reason, self.metadata = error.code, error.reason, error.metadata
+        self.evidence = evidence
 
 
 class CheckError(ClientError):

@@ -1,19 +1,21 @@
 """One hand as its client sees it: every answer is checked before anything of it is handed on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import grpc
+
 from dealer.client import checks, evidence
 from dealer.client.calls import Caller
 from dealer.client.contribution import Contribution
-from dealer.client.errors import CallError, CheckError, UsageError
+from dealer.client.errors import ANSWER_LOST, HAND_LOST, CallError, CheckError, LostError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.log import LogView
 from dealer.client.receipts import Proven, family_of
 from dealer.client.turns import Turns
-from dealer.client.values import Card, Opener, face_value, parse_face, parse_street, parse_void_reason
+from dealer.client.values import Card, Opener, face_value, parse_face, parse_street, parse_void_reason, read_status
 from dealer.core import hand as machine
 from dealer.core.hand import Dealt, Face, HandState, Status, VoidReason
 from dealer.core.ids import hand_text
@@ -57,6 +59,7 @@ class Hand:
         self._turns = Turns(session.calls)
         self._state: HandState
         self._committed: checks.Committed | None = None
+        self._lost: LostError | None = None
         self.offer: Proven | None = None
         self.commit: Proven | None = None
         self.closed: Proven | None = None
@@ -163,7 +166,7 @@ class Hand:
             self._session.folder.keep_acknowledgement(self.hand_id, contributor, answer.acknowledgement)
             return answer.acknowledgement
 
-        return await self._turns.take(step, "submit", contributor, value)
+        return await self._take_turn(step, "submit", contributor, value)
 
     async def lock(self) -> None:
         """Ends the contributions and takes the commit; also where the dealer's deadline has ended them already.
@@ -188,7 +191,7 @@ class Hand:
                 checks.check_hand(locked, state)
                 self._take_commit(await self._prove_commit(locked), locked, state)
 
-        await self._turns.take(step, "lock")
+        await self._take_turn(step, "lock")
 
     async def deal_street(self, street: str) -> tuple[Card, ...]:
         """Deals the next street of stud: "third", "fourth", "fifth", "sixth" or "seventh".
@@ -211,7 +214,7 @@ class Hand:
                 self.opener = checks.check_opener(answer.opener, state, self.cards)
             return cards
 
-        return await self._turns.take(step, "deal", street)
+        return await self._take_turn(step, "deal", street)
 
     async def draw(self, wanted: Sequence[tuple[int, Face | str]]) -> tuple[Card, ...]:
         """Draws cards in free-draw.
@@ -233,7 +236,7 @@ class Hand:
                 state, event = self._followed(lambda: machine.draw(self._state, pairs))
                 return self._take(answer.cards, event.cards, answer.hand, state)
 
-        return await self._turns.take(step, "draw", *pairs)
+        return await self._take_turn(step, "draw", *pairs)
 
     async def fold(self, seat: int) -> None:
         """Folds a seat: it gets no more cards."""
@@ -246,7 +249,7 @@ class Hand:
                 state, _ = self._followed(lambda: machine.fold(self._state, seat))
                 self._take((), (), answer.hand, state)
 
-        await self._turns.take(step, "fold", seat)
+        await self._take_turn(step, "fold", seat)
 
     async def show(self, positions: Sequence[int]) -> tuple[Card, ...]:
         """Turns up down cards of seats still in; returns them by ascending position."""
@@ -261,7 +264,7 @@ class Hand:
                 due = [replace(dealt[position], face=Face.UP) for position in event.positions]
                 return self._take(answer.cards, due, answer.hand, state)
 
-        return await self._turns.take(step, "show", *positions)
+        return await self._take_turn(step, "show", *positions)
 
     async def close(self) -> Proven:
         """Completes the hand, and checks what it reveals against everything that was seen.
@@ -277,7 +280,7 @@ class Hand:
                 state = self._followed(lambda: machine.complete(self._state))
                 return await self._take_close(answer, state, None)
 
-        return await self._turns.take(step, "close")
+        return await self._take_turn(step, "close")
 
     async def void(self, reason: VoidReason | str = VoidReason.OPERATOR) -> Proven:
         """Gives the hand up, in any state; it is revealed and checked like any other.
@@ -300,7 +303,32 @@ class Hand:
                 state = self._followed(lambda: machine.void(self._state))
                 return await self._take_close(answer, state, why)
 
-        return await self._turns.take(step, "void", why)
+        return await self._take_turn(step, "void", why)
+
+    async def _take_turn(self, step: Callable[[], Awaitable[T]], *what: object) -> T:
+        """Makes a call in its turn; of a hand that is lost, none any more.
+
+        Raises:
+            LostError: the hand is lost, or what has become of it.
+        """
+        if self._lost is not None:
+            raise self._lost.with_traceback(None)
+        try:
+            return await self._turns.take(step, *what)
+        except CallError as error:
+            if error.reason not in (HAND_LOST, ANSWER_LOST):
+                raise
+            self._lost = self._lose(error)
+            raise self._lost from error
+
+    def _lose(self, error: CallError) -> LostError:
+        """Keeps what is left of a hand."""
+        if error.reason == HAND_LOST and self._state.in_play:
+            self._state = machine.lose(self._state)
+        said = f"hand {self.number} of {self.table} cannot be played on: {error}"
+        return LostError(
+            error, said, evidence.write(self._evidence.content("lost", said), self._session.folder.evidence)
+        )
 
     async def _change(self, method: str, request: Any) -> Any:
         with self._checked():
@@ -315,7 +343,11 @@ class Hand:
     async def _get(self) -> pb.GetHandResponse:
         request = pb.GetHandRequest(hand_id=self.hand_id)
         with self._checked():
-            return await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
+            answer: pb.GetHandResponse = await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
+        if answer.hand.hand_id == self.hand_id and read_status(answer.hand) is Status.LOST:
+            code = grpc.StatusCode.FAILED_PRECONDITION
+            raise CallError("GetHand", code, HAND_LOST, "the dealer has lost this hand", {"state": "LOST"})
+        return answer
 
     async def _prove_offer(self, hand: types_pb2.Hand) -> Proven:
         index = hand.offer_index if hand.HasField("offer_index") else None

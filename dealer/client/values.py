@@ -48,6 +48,7 @@ _STATUS = {
     types_pb2.HAND_STATE_COMMITTED: Status.COMMITTED,
     types_pb2.HAND_STATE_CLOSED: Status.CLOSED,
     types_pb2.HAND_STATE_VOID: Status.VOID,
+    types_pb2.HAND_STATE_LOST: Status.LOST,
 }
 
 

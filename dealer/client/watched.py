@@ -16,6 +16,8 @@ from dealer.errors import Refused
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2
 
+_OF_A_HAND = ("hand_started", "street_dealt", "seat_acted", "hand_shown", "hand_finished")
+
 
 class WatchedHand:
     """Follows the stream of `TableService.WatchHand` from its first event.
@@ -50,8 +52,13 @@ class WatchedHand:
         """
         require(event.sequence == self._sequence + 1, "dealing", f"event {event.sequence} came after {self._sequence}")
         self._sequence = event.sequence
+        kind = event.WhichOneof("event")
+        if kind in _OF_A_HAND:
+            begun = self.commit is not None
+            when = "after" if begun else "before"
+            require(begun == (kind != "hand_started"), "dealing", f"{kind} came {when} the hand's start")
         try:
-            match event.WhichOneof("event"):
+            match kind:
                 case "hand_started":
                     await self._begin(event.hand_started.hand)
                 case "street_dealt":

@@ -24,7 +24,7 @@ _SERVICES = [
 ]
 Forward = Callable[[Any], Awaitable[Any]]
 Lie = Callable[[Any, Forward], Awaitable[Any]]
-"""Gets the request, and what hands a request on; gives the answer."""
+"""Gets the request, and what hands a request on; gives the answer, or any bytes in its place."""
 
 
 class Unavailable(Exception):
@@ -40,12 +40,14 @@ class LyingServer:
         signer: the log's own key, for a dishonest dealer signs whatever suits it.
         lies: by method.
         calls: every method that was called, in order.
+        parts: bytes that are streamed instead of the log's entries.
     """
 
     behind: str
     signer: NoteSigner
     lies: dict[str, Lie] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    parts: list[bytes] = field(default_factory=list)
     address: str = ""
 
     def lie(self, method: str, change: Callable[[Any], None]) -> None:
@@ -79,14 +81,18 @@ class LyingServer:
                 call = channel.unary_unary(f"/{service}/{method.name}", kind.SerializeToString, answer.FromString)
                 return await call(request)
 
-        async def stream(request: Message, context: Any) -> AsyncIterator[Message]:
+        async def stream(request: Message, context: Any) -> AsyncIterator[Message | bytes]:
+            for data in self.parts:
+                yield data
+            if self.parts:
+                return
             async with grpc.aio.insecure_channel(self.behind) as channel:
                 call = channel.unary_stream(f"/{service}/{method.name}", kind.SerializeToString, answer.FromString)
                 async for part in call(request):
                     yield part
 
         if method.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(stream, kind.FromString, answer.SerializeToString)
+            return grpc.unary_stream_rpc_method_handler(stream, kind.FromString, _written)
 
         async def told(request: Message, context: Any) -> Message:
             self.calls.append(method.name)
@@ -97,7 +103,11 @@ class LyingServer:
             except grpc.aio.AioRpcError as error:
                 await context.abort(error.code(), error.details() or "", tuple(error.trailing_metadata() or ()))
 
-        return grpc.unary_unary_rpc_method_handler(told, kind.FromString, answer.SerializeToString)
+        return grpc.unary_unary_rpc_method_handler(told, kind.FromString, _written)
+
+
+def _written(answer: Message | bytes) -> bytes:
+    return answer if isinstance(answer, bytes) else answer.SerializeToString()
 
 
 async def _truth(request: Any, forward: Forward) -> Any:

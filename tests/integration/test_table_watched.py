@@ -124,3 +124,22 @@ async def test_a_lie_is_refused_for_the_reason_named(
             return
         await seen.take(event)
     pytest.fail("the lie was never told")
+
+
+async def test_events_that_come_before_the_start_or_a_second_start_are_refused(
+    served: tuple[Dealer, TableRoom],
+) -> None:
+    dealer, room = served
+    started = await room.start(request_id=rid())
+    await started.play_out(at_random(random.Random(1)))
+    events = {event.WhichOneof("event"): event for event in await started.seen()}
+    for kind in ("street_dealt", "seat_acted", "hand_shown", "hand_finished"):
+        event = events.get(kind) or pb.TableEvent(hand_shown=pb.HandShown())
+        event.sequence = 1
+        with pytest.raises(CheckError, match=f"dealing: {kind} came before the hand's start"):
+            await watched(dealer, room, (1, 2, 3)).take(event)
+    seen, start = watched(dealer, room, (1, 2, 3)), events["hand_started"]
+    await seen.take(start)
+    start.sequence = 2
+    with pytest.raises(CheckError, match="dealing: hand_started came after the hand's start"):
+        await seen.take(start)

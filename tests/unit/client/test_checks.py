@@ -94,8 +94,10 @@ def close(reveal: Reveal) -> Proven:
     return proven(entry, 6)
 
 
-def verify_commit(entry: Proven, reveal: Reveal = Reveal.PUBLIC, given: dict[str, bytes] = VALUES) -> Committed:
-    return check_commit(entry, state(reveal), DECK.card_commitments, offer(reveal), given, CERTIFIED)
+def verify_commit(
+    entry: Proven, reveal: Reveal = Reveal.PUBLIC, given: dict[str, bytes] = VALUES, family: str = CERTIFIED
+) -> Committed:
+    return check_commit(entry, state(reveal), DECK.card_commitments, offer(reveal), given, family)
 
 
 def verify_close(entry: Proven, reveal: Reveal = Reveal.PUBLIC, reason: VoidReason | None = None):
@@ -269,3 +271,54 @@ def test_another_deck_than_the_committed_one_fails_though_the_seed_is_right():
     forged = replace(verify_commit(commit(Reveal.PUBLIC)), card_commitments=bytes(52 * 32))
     with pytest.raises(CheckError, match="deck: the seed gives another deck than was committed"):
         check_close(close(Reveal.PUBLIC), played(Reveal.PUBLIC), None, forged, KNOWN, CERTIFIED)
+
+
+JUNK = (
+    None,
+    True,
+    -1,
+    0.5,
+    2**64,
+    10**4000,
+    "",
+    "x",
+    "00",
+    "\ud800",
+    "A" * 152,
+    [],
+    [[]],
+    [None],
+    {},
+    {"": 0},
+    ["x", 1],
+    [{}],
+)
+
+
+@pytest.mark.parametrize("reveal", list(Reveal))
+@pytest.mark.parametrize("family", [CERTIFIED, "cutcard-test/v1"])
+def test_no_value_of_any_member_fails_but_by_a_check(reveal, family):
+    """A dealer signs what it likes: each member, and each member of its elements, with values of every wrong type."""
+    committed = verify_commit(commit(reveal), reveal)
+    known = {p: replace(card, name="", salt=b"") if p == 1 else card for p, card in KNOWN.items()}
+    for make, check in (
+        (offer, lambda entry: check_offer(entry, state(reveal), family)),
+        (
+            commit,
+            lambda entry: check_commit(entry, state(reveal), DECK.card_commitments, offer(reveal), VALUES, family),
+        ),
+        (close, lambda entry: check_close(entry, played(reveal), None, committed, known, family)),
+    ):
+        true = make(reveal)
+        for member in [*true.content, "escrow", "deck", "new"]:
+            inner = true.content.get(member)
+            elements = [[*inner[:-1], each] for each in JUNK] if isinstance(inner, list) and inner else []
+            if elements and isinstance(inner[-1], dict):
+                elements += [[*inner[:-1], {**inner[-1], name: each}] for name in inner[-1] for each in JUNK]
+            if isinstance(inner, dict):
+                elements += [{**inner, name: each} for name in inner for each in JUNK]
+            for value in [*JUNK, *elements]:
+                content = {**true.content, "schema": f"{family}/{make.__name__}", member: value}
+                with pytest.raises(CheckError) as caught:
+                    check(Proven(b"", "", true.index, true.checkpoint, "", content))
+                assert str(caught.value).isprintable()

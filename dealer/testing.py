@@ -8,11 +8,13 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,6 +24,7 @@ from dealer.errors import CutcardError
 
 if TYPE_CHECKING:
     from dealer.client import Client, SyncClient
+    from dealer.double.recorded import RecordedHand
 
 _NO_CARDS: Mapping[int, str] = {}
 
@@ -42,7 +45,11 @@ class DoubleHost:
         if find_spec("structlog") is None:
             raise StackError("the test double needs the dealer's parts: pip install 'cutcard[testing]'")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "dealer.double.host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "dealer.double.host"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # it ends with its input, after the tests, and not by the terminal's signals
         )
         self._turn = threading.Lock()
 
@@ -103,12 +110,13 @@ class StackedDealer:
         """Closes the clients that it gave, and its own connection."""
         self._held.close()
 
-    def stack(self, table: str, deck: str | Sequence[str]) -> int:
+    def stack(self, table: str, deck: str | Sequence[str], *, filler: int | None = None) -> int:
         """Chooses the deck of the table's next hand, from the top; the rest follows in the deck's reference order.
 
         Args:
             table: table id.
             deck: cards such as "As Kd 7c", top first; a top part is enough.
+            filler: a seed from 0 below 2**64 that shuffles the rest instead, the same in every run.
 
         Returns:
             The number of the hand that will be dealt from it.
@@ -118,9 +126,32 @@ class StackedDealer:
         """
         from dealer.v1 import double_pb2 as pb
 
+        __tracebackhide__ = True
         text = deck if isinstance(deck, str) else " ".join(deck)
-        number: int = self._call("StackDeck", pb.StackDeckRequest(table=table, deck=text)).number
+        request = pb.StackDeckRequest(table=table, deck=text, filler_seed=_filler(filler))
+        number: int = self._call("StackDeck", request).number
         return number
+
+    def stack_from(self, log: Path | str, hand: UUID | str, *, table: str | None = None) -> "RecordedHand":
+        """Stacks the deck of a recorded hand, so that it can be played again.
+
+        Args:
+            log: a static log folder, such as `public/` of a data folder or what `dealer export` wrote.
+            hand: the hand's UUID; it is over, and its deck revealed.
+            table: table id; None: the recorded hand's.
+
+        Returns:
+            The hand as it was: `seats` and `game` for `open_hand`, `folds` by the street that they come before.
+
+        Raises:
+            RecordedHandError: there is no such hand, or the log does not tell its deck.
+        """
+        from dealer.double.recorded import read_recorded
+
+        __tracebackhide__ = True
+        recorded = read_recorded(Path(log), hand)
+        self.stack(recorded.table if table is None else table, recorded.cards)
+        return recorded
 
     def stack_seats(
         self,
@@ -132,6 +163,7 @@ class StackedDealer:
         fifth: Mapping[int, str] = _NO_CARDS,
         sixth: Mapping[int, str] = _NO_CARDS,
         seventh: Mapping[int, str] = _NO_CARDS,
+        filler: int | None = None,
     ) -> tuple[str, ...]:
         """Chooses the deck of the table's next stud hand by what each seat gets on each street.
 
@@ -144,6 +176,7 @@ class StackedDealer:
             fifth: as fourth.
             sixth: as fourth.
             seventh: one card down; seat 0 is the board, where the deck is too short for a card each.
+            filler: as for `stack`.
 
         Returns:
             The deck that was worked out, top first.
@@ -154,6 +187,7 @@ class StackedDealer:
         from dealer.v1 import double_pb2 as pb
         from dealer.v1 import types_pb2
 
+        __tracebackhide__ = True
         streets = [
             pb.StreetCards(
                 street=types_pb2.Street.Value(f"STREET_{name}"),
@@ -164,14 +198,59 @@ class StackedDealer:
             )
             if cards
         ]
-        request = pb.StackSeatsRequest(table=table, seats=tuple(seats or third), streets=streets)
+        request = pb.StackSeatsRequest(
+            table=table, seats=tuple(seats or third), streets=streets, filler_seed=_filler(filler)
+        )
         return tuple(self._call("StackSeats", request).deck.split(" "))
 
-    def reset(self) -> None:
-        """Drops what is stacked, voids the hands in play, and lets the clock run again."""
+    def inject_fault(
+        self,
+        method: str,
+        *,
+        times: int = 1,
+        drop: bool = False,
+        delay: float | None = None,
+        reason: str | None = None,
+        change_card: bool = False,
+    ) -> None:
+        """Has the next calls of a method go wrong, in one of four ways.
+
+        Args:
+            method: of DealerService, TableService or LogService, such as "DealStreet".
+            times: how many calls.
+            drop: the call is carried out and its answer is lost, as if the connection broke.
+            delay: the answer comes so many seconds later.
+            reason: the call is refused with this reason of the catalogue, such as "STORAGE"; nothing has changed.
+            change_card: the answer has a card that was not committed to. Answers without a card do not count.
+
+        Raises:
+            StackError: no such method or reason, not exactly one way, or answers that never have a card.
+        """
         from dealer.v1 import double_pb2 as pb
 
-        self._call("Reset", pb.ResetRequest())
+        __tracebackhide__ = True
+        request = pb.InjectFaultRequest(method=method, times=times)
+        if sum((drop, delay is not None, reason is not None, change_card)) != 1:
+            raise StackError("a fault is exactly one of drop, delay, reason and change_card")
+        if drop:
+            request.drop.SetInParent()
+        elif delay is not None:
+            request.delay_milliseconds = int(delay * 1000)
+        elif reason is not None:
+            request.reason = reason
+        else:
+            request.change_card.SetInParent()
+        self._call("InjectFault", request)
+
+    def reset(self) -> tuple[tuple[str, int], ...]:
+        """Drops what is stacked and the faults, voids the hands in play, and lets the clock run again.
+
+        Returns:
+            Table and hand number of each stack that no hand took. After this the test's end does not complain of them.
+        """
+        from dealer.v1 import double_pb2 as pb
+
+        return tuple((each.table, each.number) for each in self._call("Reset", pb.ResetRequest()).unused)
 
     def set_clock(self, time: datetime) -> None:
         """Stops the double's clock at a time (with a time zone)."""
@@ -200,10 +279,18 @@ class StackedDealer:
     def _call(self, method: str, request: Any) -> Any:
         import grpc
 
+        __tracebackhide__ = True
         try:
             return getattr(self._stub, method)(request, timeout=30)
         except grpc.RpcError as error:
             raise StackError(str(error.details())) from None
+
+
+def _filler(seed: int | None) -> int | None:
+    __tracebackhide__ = True
+    if seed is not None and not 0 <= seed < 2**64:
+        raise StackError(f"filler is a seed from 0 below 2**64, not {seed}")
+    return seed
 
 
 def counting_ids(start: int = 1) -> Callable[[], UUID]:
@@ -221,10 +308,62 @@ def stacked_dealer_host() -> Iterator[DoubleHost]:
 
 
 @pytest.fixture
-def stacked_dealer(stacked_dealer_host: DoubleHost) -> Iterator[StackedDealer]:
-    """A test double of this test's own."""
+def stacked_dealer(stacked_dealer_host: DoubleHost, request: pytest.FixtureRequest) -> Iterator[StackedDealer]:
+    """A test double of this test's own. A stack or a fault that nothing met fails the test at its end."""
     started = stacked_dealer_host.order(do="start")
     dealer = StackedDealer(started["address"], started["key"])
+    request.node.stash[_COMPLAINT] = lambda: str(
+        stacked_dealer_host.order(do="complain", double=started["double"])["complaint"]
+    )
     yield dealer
     dealer.close()
     stacked_dealer_host.order(do="stop", double=started["double"])
+
+
+_COMPLAINT = pytest.StashKey[Callable[[], str]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fails a test whose stacks or faults nothing met, and shows an error of the client where the test called it."""
+    complain = item.stash.get(_COMPLAINT, str)
+    try:
+        result = yield
+    except (Exception, pytest.fail.Exception) as error:
+        if not item.config.getoption("fulltrace"):
+            _hide_client(error, set())
+        with suppress(StackError):
+            if complaint := complain():
+                error.add_note(complaint)  # often enough the reason
+        raise
+    if complaint := complain():
+        pytest.fail(complaint, pytrace=False)
+    return result
+
+
+def _hide_client(error: BaseException | None, seen: set[int]) -> None:
+    """Ends the traceback of each error of the client, in a chain of them, at the call that the test or game made."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    if _is_of_client(type(error)):
+        error.__traceback__ = _outside(error.__traceback__)
+        error.__cause__, error.__suppress_context__ = None, True
+    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        _hide_client(other, seen)
+
+
+def _is_of_client(kind: type[BaseException]) -> bool:
+    return any(base.__module__.startswith("dealer.client.") for base in kind.__mro__)
+
+
+def _outside(at: TracebackType | None) -> TracebackType | None:
+    """Returns a traceback up to the first frame of the client; the whole, if it begins inside."""
+    frames = []
+    while at is not None and not at.tb_frame.f_globals.get("__name__", "").startswith("dealer.client."):
+        frames.append(at)
+        at = at.tb_next
+    outside = None
+    for frame in reversed(frames):
+        outside = TracebackType(outside, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return outside or at

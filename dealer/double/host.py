@@ -20,15 +20,24 @@ class Host:
 
     def __init__(self) -> None:
         self._running: dict[int, contextlib.AsyncExitStack] = {}
+        self._doubles: dict[int, Double] = {}
         self._count = 0
 
     async def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Carries out `{"do": "start", ...settings}` or `{"do": "stop", "double": number}`."""
+        """Carries out `{"do": "start", ...settings}`, or `{"do": "stop", "double": number}`, or "complain".
+
+        A double's complaint is what the test at its end has to be told; empty: nothing (`dealer.double.use`).
+        """
         try:
-            if order.pop("do") == "stop":
-                await self._running.pop(order["double"]).aclose()
-                return {}
-            return await self._start(order)
+            match order.pop("do"):
+                case "stop":
+                    del self._doubles[order["double"]]
+                    await self._running.pop(order["double"]).aclose()
+                    return {}
+                case "complain":
+                    return {"complaint": (await self._doubles[order["double"]].ask_use()).complaint()}
+                case _:
+                    return await self._start(order)
         except CutcardError as error:
             return {"error": str(error)}
 
@@ -40,6 +49,7 @@ class Host:
             stack.push_async_callback(double.stop)
             self._count += 1
             self._running[self._count] = stack.pop_all()
+            self._doubles[self._count] = double
         return {"double": self._count, "address": double.address, "key": double.verifier_key}
 
     async def stop(self) -> None:

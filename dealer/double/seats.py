@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dealer.core import hand as machine
 from dealer.core.hand import BOARD, Deal, Face, HandState, Reveal, Status
-from dealer.double.decks import LARGEST, check_card, fill
+from dealer.double.decks import LARGEST, StackedDeck, StreetPlan, check_card, fill
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 
@@ -34,7 +34,9 @@ class _Places:
         self.cards[position] = card
 
 
-def stack_seats(seats: Sequence[int], streets: Mapping[str, Mapping[int, str]]) -> tuple[str, ...]:
+def stack_seats(
+    seats: Sequence[int], streets: Mapping[str, Mapping[int, str]], filler_seed: int | None = None
+) -> StackedDeck:
     """Works out the deck of a stud hand.
 
     Args:
@@ -42,9 +44,11 @@ def stack_seats(seats: Sequence[int], streets: Mapping[str, Mapping[int, str]]) 
         streets: for each street by its name what each seat gets, such as `{"third": {1: "As Ad | 7c", 2: "?? ?? | 2h"},
             "fourth": {1: "Kd", 2: "fold"}}`. `??` is any card; "fold" folds the seat before the street is dealt; a seat
             that is left out gets any cards; seat 0 is the board.
+        filler_seed: shuffles the cards that nobody named; None: they come in reference order.
 
     Returns:
-        All 52 cards, top first; those that nobody named fill the gaps and the rest in reference order.
+        All 52 cards, top first, those that nobody named in the gaps and at the end; and what each street has to be
+        like.
 
     Raises:
         Refused: the hand cannot be dealt like that; names the card or the seat.
@@ -55,18 +59,22 @@ def stack_seats(seats: Sequence[int], streets: Mapping[str, Mapping[int, str]]) 
     if not any(streets.values()):
         raise Refused(Reason.INVALID_DECK, "no street names a card")
     state, places = _committed(tuple(seats)), _Places()
+    plans: dict[str, StreetPlan] = {}
     last = max(STREETS.index(name) for name in streets)
     for name in STREETS[: last + 1]:
         wanted = streets.get(name, {})
-        for seat in [seat for seat, text in wanted.items() if text.strip() == FOLD]:
+        folds = tuple(seat for seat, text in wanted.items() if text.strip() == FOLD)
+        for seat in folds:
             state, _ = machine.fold(state, seat)
         state, event = machine.deal_street(state, name)
         for seat, text in wanted.items():
             if text.strip() != FOLD:
                 _place(state, event, seat, text, places)
-    spare = iter([card for card in fill(LARGEST, ()) if card not in places.given])
+        named = {c.position: (c.seat, places.cards[c.position]) for c in event.cards if c.position in places.cards}
+        plans[name] = StreetPlan(folds, named)
+    spare = iter([card for card in fill(LARGEST, (), filler_seed) if card not in places.given])
     top = [places.cards.get(position) or next(spare) for position in range(len(state.dealt))]
-    return fill(LARGEST, top)
+    return StackedDeck(fill(LARGEST, top, filler_seed), tuple(seats), plans)
 
 
 def _committed(seats: tuple[int, ...]) -> HandState:

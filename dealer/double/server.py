@@ -10,12 +10,16 @@ from pathlib import Path
 import grpc
 
 from dealer.core.entries import TEST
-from dealer.core.hand import HandState
+from dealer.core.hand import Deal, HandState
 from dealer.double.clock import DrivenClock
 from dealer.double.decks import StackedDeck
+from dealer.double.faults import Faults, FaultyHandler
+from dealer.double.use import Use
 from dealer.service.datadir import DataDir
+from dealer.service.engine import Command
 from dealer.service.server import Dealer, Settings
 from dealer.service.sources import EscrowKey, Sources
+from dealer.service.unit import Reply, Unit
 
 ORIGIN = "test.invalid/double"
 """No domain can be called like this, so nobody's log is mistaken for a double's (RFC 2606)."""
@@ -27,6 +31,7 @@ class Double(Dealer):
 
     Attributes:
         stacked: what is chosen, by table and hand number.
+        faults: what calls are to meet.
         clock: its time.
         contribution_milliseconds: after so long on this clock an offer ends; 0: only when asked.
         verifier_key: of its log; another one each time.
@@ -40,19 +45,58 @@ class Double(Dealer):
         data.init(ORIGIN)
         self.verifier_key = data.signer().verifier_key
         self.stacked: dict[tuple[str, int], StackedDeck] = {}
+        self.faults = Faults()
+        self._opened: dict[str, int] = {}
         self.clock = DrivenClock(Sources().clock)
         self.contribution_milliseconds = int(1000 * settings.contribution_seconds)
-        super().__init__(data, settings, Sources(clock=self.clock, escrow=escrow, family=TEST, stacked=self._stack_of))
+        sources = Sources(
+            clock=self.clock, escrow=escrow, family=TEST, stacked=self._stack_of, check_street=self._check_street
+        )
+        super().__init__(data, settings, sources)
 
     def _stack_of(self, state: HandState) -> tuple[str, ...] | None:
         chosen = self.stacked.get((state.table, state.number))
-        return None if chosen is None else chosen.for_hand(state)
+        deck = None if chosen is None else chosen.for_hand(state)
+        self._opened[state.table] = state.number
+        return deck
+
+    def _check_street(self, state: HandState, street: Deal) -> None:
+        chosen = self.stacked.get((state.table, state.number))
+        if chosen is not None:
+            chosen.check_street(state, street)
+
+    def use(self, unit: Unit) -> Use:
+        """Returns what came of the stacks and faults so far; to be called by the writer."""
+        unused = []
+        for table, number in sorted(self.stacked):
+            row = unit.table(table)
+            if row is None or row.number < number:
+                unused.append((table, number))
+        return Use(tuple(unused), tuple(sorted(self._opened.items())), self.faults.unmet())
+
+    async def ask_use(self) -> Use:
+        """Returns the same to whoever is not the writer."""
+        used: list[Use] = []
+
+        def run(unit: Unit) -> tuple[bytes, Reply]:
+            used.append(self.use(unit))
+            return b"", lambda proofs: b""
+
+        await self.engine.submit(Command("", run))
+        return used[0]
+
+    def forget(self) -> None:
+        """Drops the stacks, the faults, and which tables were opened; to be called by the writer."""
+        self.stacked.clear()
+        self._opened.clear()
+        self.faults.clear()
 
     def handlers(self) -> list[grpc.GenericRpcHandler]:
-        """Returns the dealer's services, and the one that drives the double."""
+        """Returns the dealer's services, whose calls meet the injected faults, and the one that drives the double."""
         from dealer.double.servicer import TestDoubleServicer
 
-        return [*super().handlers(), TestDoubleServicer(self).handler()]
+        faulty = [FaultyHandler(handler, self.faults) for handler in super().handlers()]
+        return [*faulty, TestDoubleServicer(self).handler()]
 
     def hasten(self, seconds: float) -> None:
         """Takes so much from what every seat to act at a referee's table has left."""

@@ -1,4 +1,4 @@
-"""TestDoubleService: choosing decks, starting clean, and driving the clock, over gRPC, so in any language."""
+"""TestDoubleService: decks, faults, a clean start and the clock, over gRPC, so in any language."""
 
 from collections.abc import Callable, Coroutine
 from datetime import datetime
@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from dealer.core import entries
 from dealer.core.hand import Status, VoidReason
 from dealer.double.decks import StackedDeck, parse_deck
+from dealer.double.faults import LONGEST_DELAY, Fault
 from dealer.double.seats import stack_seats
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
@@ -42,6 +43,7 @@ class TestDoubleServicer:
             "Reset": self._reset,
             "SetClock": self._set_clock,
             "AdvanceClock": self._advance_clock,
+            "InjectFault": self._inject_fault,
         }
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             name: unary(written(call)) for name, call in calls.items()
@@ -51,14 +53,16 @@ class TestDoubleServicer:
     async def _stack_deck(self, data: bytes) -> pb.StackDeckResponse:
         request = validate.decode(pb.StackDeckRequest, data)
         table = validate.table_id(request.table)
-        return pb.StackDeckResponse(number=await self._stack(table, StackedDeck(parse_deck(request.deck))))
+        return pb.StackDeckResponse(
+            number=await self._stack(table, StackedDeck(parse_deck(request.deck), filler_seed=_seed(request)))
+        )
 
     async def _stack_seats(self, data: bytes) -> pb.StackSeatsResponse:
         request = validate.decode(pb.StackSeatsRequest, data)
         table = validate.table_id(request.table)
         seats = validate.seats(request.seats, SEVEN_CARD_STUD.min_seats, SEVEN_CARD_STUD.max_seats)
-        deck = stack_seats(seats, _streets(request))
-        return pb.StackSeatsResponse(number=await self._stack(table, StackedDeck(deck, seats)), deck=" ".join(deck))
+        deck = stack_seats(seats, _streets(request), _seed(request))
+        return pb.StackSeatsResponse(number=await self._stack(table, deck), deck=" ".join(deck.top))
 
     async def _stack(self, table: str, deck: StackedDeck) -> int:
         def run(unit: Unit) -> tuple[bytes, Reply]:
@@ -71,17 +75,22 @@ class TestDoubleServicer:
 
     async def _reset(self, data: bytes) -> pb.ResetResponse:
         validate.decode(pb.ResetRequest, data)
+        response = pb.ResetResponse()
 
         def run(unit: Unit) -> tuple[bytes, Reply]:
-            self._double.stacked.clear()
             for hand in list(self._double.engine.live):
                 if unit.hand(hand).state.in_play:
                     hands.void_hand(unit, hand, VoidReason.OPERATOR)
+            use = self._double.use(unit)
+            self._double.forget()
+            response.unused.extend(pb.UnusedStack(table=table, number=number) for table, number in use.unused)
+            response.opened.extend(pb.OpenedTable(table=table, number=number) for table, number in use.opened)
+            response.unmet.extend(pb.UnmetFault(method=method) for method in use.unmet)
             return _NOTHING
 
         await self._double.engine.submit(Command("", run))
         self._double.clock.run()
-        return pb.ResetResponse()
+        return response
 
     async def _set_clock(self, data: bytes) -> pb.SetClockResponse:
         request = validate.decode(pb.SetClockRequest, data)
@@ -93,6 +102,11 @@ class TestDoubleServicer:
         now = await self._stop_clock(later)
         self._double.hasten(request.milliseconds / 1000)
         return pb.AdvanceClockResponse(unix_milliseconds=now)
+
+    async def _inject_fault(self, data: bytes) -> pb.InjectFaultResponse:
+        request = validate.decode(pb.InjectFaultRequest, data)
+        self._double.faults.add(_fault(request))
+        return pb.InjectFaultResponse()
 
     async def _stop_clock(self, milliseconds: int) -> int:
         try:
@@ -112,6 +126,33 @@ class TestDoubleServicer:
                 if offered.timestamp() * 1000 + wait <= unit.now:
                     hands.lock_deck(unit, hand)
         return _NOTHING
+
+
+def _seed(request: pb.StackDeckRequest | pb.StackSeatsRequest) -> int | None:
+    return request.filler_seed if request.HasField("filler_seed") else None
+
+
+def _fault(request: pb.InjectFaultRequest) -> Fault:
+    method, times = request.method, request.times
+    match request.WhichOneof("fault"):
+        case "drop":
+            return Fault(method, times, drop=True)
+        case "delay_milliseconds":
+            if not 1 <= request.delay_milliseconds <= LONGEST_DELAY:
+                raise Refused(Reason.INVALID_REQUEST, f"a delay in milliseconds lies from 1 to {LONGEST_DELAY}")
+            return Fault(method, times, delay=request.delay_milliseconds / 1000)
+        case "reason":
+            if request.reason not in Reason.__members__:
+                raise Refused(
+                    Reason.INVALID_REQUEST, f"{request.reason!a} is no reason: they are {', '.join(Reason.__members__)}"
+                )
+            return Fault(method, times, reason=Reason(request.reason))
+        case "change_card":
+            return Fault(method, times, change_card=True)
+        case _:
+            raise Refused(
+                Reason.INVALID_REQUEST, "no fault is set: drop, delay_milliseconds, reason or change_card is one"
+            )
 
 
 def _streets(request: pb.StackSeatsRequest) -> dict[str, dict[int, str]]:

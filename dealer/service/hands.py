@@ -145,6 +145,8 @@ def deal_street(unit: Unit, hand: bytes, street: str) -> tuple[LiveHand, tuple[D
     """Deals the next street; see `dealer.core.hand.deal_street`."""
     live = unit.hand(hand)
     state, event = machine.deal_street(live.state, street)
+    if unit.sources.check_street is not None:
+        unit.sources.check_street(live.state, event)
     return unit.put(replace(live, state=state)), event.cards
 
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dealer.core.entries import CERTIFIED
-from dealer.core.hand import HandState
+from dealer.core.hand import Deal, HandState
 from dealer.core.ids import uuid7
 from dealer.core.seed import Entropy, Seed, escrow_info
 from dealer.errors import CutcardError
@@ -76,6 +76,7 @@ class Sources:
         escrow: the auditor's key; None: sealed hands are refused.
         family: schema family of the log's entries.
         stacked: names the deck for a hand that is about to be committed, in the test double; None: it is shuffled.
+        check_street: refuses a street that a stacked deck was not made for, in the test double; None: none is.
     """
 
     entropy: Entropy = field(default=_system_entropy)
@@ -84,3 +85,4 @@ class Sources:
     escrow: EscrowKey | None = None
     family: str = CERTIFIED
     stacked: Callable[[HandState], tuple[str, ...] | None] | None = None
+    check_street: Callable[[HandState, Deal], None] | None = None

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from dealer.v1 import types_pb2 as dealer_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x64\x65\x61ler/v1/double.proto\x12\tdealer.v1\x1a\x15\x64\x65\x61ler/v1/types.proto\"/\n\x10StackDeckRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x65\x63k\x18\x02 \x01(\t\"#\n\x11StackDeckResponse\x12\x0e\n\x06number\x18\x01 \x01(\x04\"6\n\tSeatCards\x12\x11\n\x04seat\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05\x63\x61rds\x18\x02 \x01(\tB\x07\n\x05_seat\"U\n\x0bStreetCards\x12!\n\x06street\x18\x01 \x01(\x0e\x32\x11.dealer.v1.Street\x12#\n\x05seats\x18\x02 \x03(\x0b\x32\x14.dealer.v1.SeatCards\"Z\n\x11StackSeatsRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\r\n\x05seats\x18\x02 \x03(\r\x12\'\n\x07streets\x18\x03 \x03(\x0b\x32\x16.dealer.v1.StreetCards\"2\n\x12StackSeatsResponse\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x65\x63k\x18\x02 \x01(\t\"\x0e\n\x0cResetRequest\"\x0f\n\rResetResponse\",\n\x0fSetClockRequest\x12\x19\n\x11unix_milliseconds\x18\x01 \x01(\x04\"-\n\x10SetClockResponse\x12\x19\n\x11unix_milliseconds\x18\x01 \x01(\x04\"+\n\x13\x41\x64vanceClockRequest\x12\x14\n\x0cmilliseconds\x18\x01 \x01(\x04\"1\n\x14\x41\x64vanceClockResponse\x12\x19\n\x11unix_milliseconds\x18\x01 \x01(\x04\x32\xf8\x02\n\x11TestDoubleService\x12\x46\n\tStackDeck\x12\x1b.dealer.v1.StackDeckRequest\x1a\x1c.dealer.v1.StackDeckResponse\x12I\n\nStackSeats\x12\x1c.dealer.v1.StackSeatsRequest\x1a\x1d.dealer.v1.StackSeatsResponse\x12:\n\x05Reset\x12\x17.dealer.v1.ResetRequest\x1a\x18.dealer.v1.ResetResponse\x12\x43\n\x08SetClock\x12\x1a.dealer.v1.SetClockRequest\x1a\x1b.dealer.v1.SetClockResponse\x12O\n\x0c\x41\x64vanceClock\x12\x1e.dealer.v1.AdvanceClockRequest\x1a\x1f.dealer.v1.AdvanceClockResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x64\x65\x61ler/v1/double.proto\x12\tdealer.v1\x1a\x15\x64\x65\x61ler/v1/types.proto\"Y\n\x10StackDeckRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x65\x63k\x18\x02 \x01(\t\x12\x18\n\x0b\x66iller_seed\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x0e\n\x0c_filler_seed\"#\n\x11StackDeckResponse\x12\x0e\n\x06number\x18\x01 \x01(\x04\"6\n\tSeatCards\x12\x11\n\x04seat\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05\x63\x61rds\x18\x02 \x01(\tB\x07\n\x05_seat\"U\n\x0bStreetCards\x12!\n\x06street\x18\x01 \x01(\x0e\x32\x11.dealer.v1.Street\x12#\n\x05seats\x18\x02 \x03(\x0b\x32\x14.dealer.v1.SeatCards\"\x84\x01\n\x11StackSeatsRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\r\n\x05seats\x18\x02 \x03(\r\x12\'\n\x07streets\x18\x03 \x03(\x0b\x32\x16.dealer.v1.StreetCards\x12\x18\n\x0b\x66iller_seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x0e\n\x0c_filler_seed\"2\n\x12StackSeatsResponse\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x65\x63k\x18\x02 \x01(\t\"\x0e\n\x0cResetRequest\",\n\x0bUnusedStack\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\x04\",\n\x0bOpenedTable\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\x04\"\x1c\n\nUnmetFault\x12\x0e\n\x06method\x18\x01 \x01(\t\"\x85\x01\n\rResetResponse\x12&\n\x06unused\x18\x01 \x03(\x0b\x32\x16.dealer.v1.UnusedStack\x12&\n\x06opened\x18\x02 \x03(\x0b\x32\x16.dealer.v1.OpenedTable\x12$\n\x05unmet\x18\x03 \x03(\x0b\x32\x15.dealer.v1.UnmetFault\",\n\x0fSetClockRequest\x12\x19\n\x11unix_milliseconds\x18\x01 \x01(\x04\"-\n\x10SetClockResponse\x12\x19\n\x11unix_milliseconds\x18\x01 \x01(\x04\"+\n\x13\x41\x64vanceClockRequest\x12\x14\n\x0cmilliseconds\x18\x01 \x01(\x04\"1\n\x14\x41\x64vanceClockResponse\x12\x19\n\x11unix_milliseconds\x18\x01 \x01(\x04\"\x0c\n\nDropAnswer\"\x0c\n\nChangeCard\"\xc1\x01\n\x12InjectFaultRequest\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\r\n\x05times\x18\x02 \x01(\r\x12%\n\x04\x64rop\x18\x03 \x01(\x0b\x32\x15.dealer.v1.DropAnswerH\x00\x12\x1c\n\x12\x64\x65lay_milliseconds\x18\x04 \x01(\rH\x00\x12\x10\n\x06reason\x18\x05 \x01(\tH\x00\x12,\n\x0b\x63hange_card\x18\x06 \x01(\x0b\x32\x15.dealer.v1.ChangeCardH\x00\x42\x07\n\x05\x66\x61ult\"\x15\n\x13InjectFaultResponse2\xc6\x03\n\x11TestDoubleService\x12\x46\n\tStackDeck\x12\x1b.dealer.v1.StackDeckRequest\x1a\x1c.dealer.v1.StackDeckResponse\x12I\n\nStackSeats\x12\x1c.dealer.v1.StackSeatsRequest\x1a\x1d.dealer.v1.StackSeatsResponse\x12:\n\x05Reset\x12\x17.dealer.v1.ResetRequest\x1a\x18.dealer.v1.ResetResponse\x12\x43\n\x08SetClock\x12\x1a.dealer.v1.SetClockRequest\x1a\x1b.dealer.v1.SetClockResponse\x12O\n\x0c\x41\x64vanceClock\x12\x1e.dealer.v1.AdvanceClockRequest\x1a\x1f.dealer.v1.AdvanceClockResponse\x12L\n\x0bInjectFault\x12\x1d.dealer.v1.InjectFaultRequest\x1a\x1e.dealer.v1.InjectFaultResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,29 +33,43 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'dealer.v1.double_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_STACKDECKREQUEST']._serialized_start=60
-  _globals['_STACKDECKREQUEST']._serialized_end=107
-  _globals['_STACKDECKRESPONSE']._serialized_start=109
-  _globals['_STACKDECKRESPONSE']._serialized_end=144
-  _globals['_SEATCARDS']._serialized_start=146
-  _globals['_SEATCARDS']._serialized_end=200
-  _globals['_STREETCARDS']._serialized_start=202
-  _globals['_STREETCARDS']._serialized_end=287
-  _globals['_STACKSEATSREQUEST']._serialized_start=289
-  _globals['_STACKSEATSREQUEST']._serialized_end=379
-  _globals['_STACKSEATSRESPONSE']._serialized_start=381
-  _globals['_STACKSEATSRESPONSE']._serialized_end=431
-  _globals['_RESETREQUEST']._serialized_start=433
-  _globals['_RESETREQUEST']._serialized_end=447
-  _globals['_RESETRESPONSE']._serialized_start=449
-  _globals['_RESETRESPONSE']._serialized_end=464
-  _globals['_SETCLOCKREQUEST']._serialized_start=466
-  _globals['_SETCLOCKREQUEST']._serialized_end=510
-  _globals['_SETCLOCKRESPONSE']._serialized_start=512
-  _globals['_SETCLOCKRESPONSE']._serialized_end=557
-  _globals['_ADVANCECLOCKREQUEST']._serialized_start=559
-  _globals['_ADVANCECLOCKREQUEST']._serialized_end=602
-  _globals['_ADVANCECLOCKRESPONSE']._serialized_start=604
-  _globals['_ADVANCECLOCKRESPONSE']._serialized_end=653
-  _globals['_TESTDOUBLESERVICE']._serialized_start=656
-  _globals['_TESTDOUBLESERVICE']._serialized_end=1032
+  _globals['_STACKDECKREQUEST']._serialized_end=149
+  _globals['_STACKDECKRESPONSE']._serialized_start=151
+  _globals['_STACKDECKRESPONSE']._serialized_end=186
+  _globals['_SEATCARDS']._serialized_start=188
+  _globals['_SEATCARDS']._serialized_end=242
+  _globals['_STREETCARDS']._serialized_start=244
+  _globals['_STREETCARDS']._serialized_end=329
+  _globals['_STACKSEATSREQUEST']._serialized_start=332
+  _globals['_STACKSEATSREQUEST']._serialized_end=464
+  _globals['_STACKSEATSRESPONSE']._serialized_start=466
+  _globals['_STACKSEATSRESPONSE']._serialized_end=516
+  _globals['_RESETREQUEST']._serialized_start=518
+  _globals['_RESETREQUEST']._serialized_end=532
+  _globals['_UNUSEDSTACK']._serialized_start=534
+  _globals['_UNUSEDSTACK']._serialized_end=578
+  _globals['_OPENEDTABLE']._serialized_start=580
+  _globals['_OPENEDTABLE']._serialized_end=624
+  _globals['_UNMETFAULT']._serialized_start=626
+  _globals['_UNMETFAULT']._serialized_end=654
+  _globals['_RESETRESPONSE']._serialized_start=657
+  _globals['_RESETRESPONSE']._serialized_end=790
+  _globals['_SETCLOCKREQUEST']._serialized_start=792
+  _globals['_SETCLOCKREQUEST']._serialized_end=836
+  _globals['_SETCLOCKRESPONSE']._serialized_start=838
+  _globals['_SETCLOCKRESPONSE']._serialized_end=883
+  _globals['_ADVANCECLOCKREQUEST']._serialized_start=885
+  _globals['_ADVANCECLOCKREQUEST']._serialized_end=928
+  _globals['_ADVANCECLOCKRESPONSE']._serialized_start=930
+  _globals['_ADVANCECLOCKRESPONSE']._serialized_end=979
+  _globals['_DROPANSWER']._serialized_start=981
+  _globals['_DROPANSWER']._serialized_end=993
+  _globals['_CHANGECARD']._serialized_start=995
+  _globals['_CHANGECARD']._serialized_end=1007
+  _globals['_INJECTFAULTREQUEST']._serialized_start=1010
+  _globals['_INJECTFAULTREQUEST']._serialized_end=1203
+  _globals['_INJECTFAULTRESPONSE']._serialized_start=1205
+  _globals['_INJECTFAULTRESPONSE']._serialized_end=1226
+  _globals['_TESTDOUBLESERVICE']._serialized_start=1229
+  _globals['_TESTDOUBLESERVICE']._serialized_end=1683
 # @@protoc_insertion_point(module_scope)

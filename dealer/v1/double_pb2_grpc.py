@@ -62,6 +62,11 @@ class TestDoubleServiceStub:
                 request_serializer=dealer_dot_v1_dot_double__pb2.AdvanceClockRequest.SerializeToString,
                 response_deserializer=dealer_dot_v1_dot_double__pb2.AdvanceClockResponse.FromString,
                 _registered_method=True)
+        self.InjectFault = channel.unary_unary(
+                '/dealer.v1.TestDoubleService/InjectFault',
+                request_serializer=dealer_dot_v1_dot_double__pb2.InjectFaultRequest.SerializeToString,
+                response_deserializer=dealer_dot_v1_dot_double__pb2.InjectFaultResponse.FromString,
+                _registered_method=True)
 
 
 class TestDoubleServiceServicer:
@@ -85,8 +90,9 @@ class TestDoubleServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Reset(self, request, context):
-        """Drops what was stacked and not opened yet, voids every hand in play, and lets the clock run by itself again.
-        Tables keep counting their hands, and the log keeps its entries: it is append-only here too.
+        """Drops what was stacked and not opened yet, and the faults that are left, voids every hand in play, and lets the
+        clock run by itself again; says which stacks no hand took and which faults no call met. Tables keep counting their
+        hands, and the log keeps its entries: it is append-only here too.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -103,6 +109,13 @@ class TestDoubleServiceServicer:
     def AdvanceClock(self, request, context):
         """Stops the clock, if it runs, and moves it forward; ends contributions as SetClock does. At the referee's tables the
         seats to act have so much less time left; whose time is up is acted for soon after the answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InjectFault(self, request, context):
+        """Has calls of a method go wrong, so that a client can show what it does then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -135,6 +148,11 @@ def add_TestDoubleServiceServicer_to_server(servicer, server):
                     servicer.AdvanceClock,
                     request_deserializer=dealer_dot_v1_dot_double__pb2.AdvanceClockRequest.FromString,
                     response_serializer=dealer_dot_v1_dot_double__pb2.AdvanceClockResponse.SerializeToString,
+            ),
+            'InjectFault': grpc.unary_unary_rpc_method_handler(
+                    servicer.InjectFault,
+                    request_deserializer=dealer_dot_v1_dot_double__pb2.InjectFaultRequest.FromString,
+                    response_serializer=dealer_dot_v1_dot_double__pb2.InjectFaultResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -275,6 +293,33 @@ class TestDoubleService:
             '/dealer.v1.TestDoubleService/AdvanceClock',
             dealer_dot_v1_dot_double__pb2.AdvanceClockRequest.SerializeToString,
             dealer_dot_v1_dot_double__pb2.AdvanceClockResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InjectFault(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dealer.v1.TestDoubleService/InjectFault',
+            dealer_dot_v1_dot_double__pb2.InjectFaultRequest.SerializeToString,
+            dealer_dot_v1_dot_double__pb2.InjectFaultResponse.FromString,
             options,
             channel_credentials,
             insecure,

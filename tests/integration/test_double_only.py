@@ -96,6 +96,7 @@ def test_the_double_s_service_is_not_at_the_real_server(tmp_path: Path):
             (stub.Reset, double_pb2.ResetRequest()),
             (stub.SetClock, double_pb2.SetClockRequest(unix_milliseconds=1)),
             (stub.AdvanceClock, double_pb2.AdvanceClockRequest(milliseconds=1)),
+            (stub.InjectFault, double_pb2.InjectFaultRequest(method="OpenHand", times=1, reason="STORAGE")),
         ):
             with pytest.raises(grpc.RpcError) as error:
                 call(request)

@@ -11,7 +11,7 @@ EIGHT = tuple(range(1, 9))
 
 
 def top(seats, **streets):
-    return stack_seats(seats, streets)
+    return stack_seats(seats, streets).top
 
 
 def test_third_street_goes_round_three_times():

@@ -1,5 +1,6 @@
 """Each family's null, checked against every permutation of a few cards, and what each count counts."""
 
+import re
 from collections import Counter
 from itertools import combinations
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch, lehmer_digits, swap_digits
+from audit.stats.corpus import family_names
 from audit.stats.families import FAMILIES
 from audit.stats.families.aces import ACES, SEATED, holds_ace
 from audit.stats.families.between_decks import kept_neighbours
@@ -16,7 +18,14 @@ from audit.stats.families.precedence import PRECEDENCE
 from audit.stats.families.successors import SUCCESSORS
 from audit.stats.families.sums import DeckStatistic, histogram_outcomes
 from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
+from tests.pages import ROOT
 from tests.unit.stats.decks import every_permutation, fair
+
+
+def test_every_family_has_its_row_in_the_document() -> None:
+    page = (ROOT / "docs" / "statistics.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([^|`]+?) \|", page.partition("## 1. ")[2].partition("## 2. ")[0], re.MULTILINE)
+    assert set(family_names()) == {name for row in rows for name in row.split(", ")} - {"family"}
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda each: each.name)

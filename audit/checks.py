@@ -21,13 +21,17 @@ from audit.forms import hand_text
 
 
 class Case(NamedTuple):
-    """All entries of one hand, with their log indexes. `offer` is None without one, `close` while the hand is open."""
+    """All entries of one hand, with their log indexes. `offer` is None without one, `close` while the hand is open.
+
+    Where `after_close`, the commit stands behind its hand's close, so that its offer is not to be had any more.
+    """
 
     commit: Commit
     commit_index: int
     offer: Offer | None = None
     close: Close | None = None
     close_index: int = -1
+    after_close: bool = False
 
 
 @dataclass(slots=True, repr=False)
@@ -69,7 +73,7 @@ def check_repeat(offer: Offer, commit: Commit) -> str | None:
     """`lifecycle`: the commit repeats the offer's members unchanged (section 6)."""
     if offer.test != commit.test:
         return "the offer is of another kind of record than its commit"
-    for member in ("table", "number", "game", "deck", "seats", "reveal", "seed_commitment", "escrow"):
+    for member in ("table", "number", "game", "deck", "seats", "reveal", "seed_commitment", "escrow", "seat_keys"):
         offered, committed = getattr(offer, member), getattr(commit, member)
         if offered != committed:
             return f"`{member}` is not what was offered: expected {_shown(offered)}, found {_shown(committed)}"
@@ -84,10 +88,15 @@ def _shown(value: object) -> str:
     return "none" if value is None else str(value)
 
 
+def check_kind(opening: Offer | Commit, close: Close) -> str | None:
+    """`lifecycle`: a hand is closed by an entry of its own kind (section 11)."""
+    if close.test == opening.test:
+        return None
+    return f"the close is of another kind of record than its {type(opening).__name__.lower()}"
+
+
 def check_completion(commit: Commit, close: Close) -> str | None:
-    """`lifecycle`: a hand is `completed` rightly, and closed by an entry of its own kind (sections 7 and 11)."""
-    if close.test != commit.test:
-        return "the close is of another kind of record than its commit"
+    """`lifecycle`: a hand is `completed` rightly (section 7)."""
     if close.outcome == "completed" and not may_complete(commit.game, commit.seats, close.events):
         return "completed with more than one seat left and seventh street not dealt"
     return None
@@ -266,6 +275,14 @@ def check_reveal(commit: Commit, close: Close, play: Play) -> str | None:
     return None
 
 
+def check_lost_reveal(close: Close) -> str | None:
+    """`reveal`: a lost hand reveals nothing (section 6)."""
+    for member in ("seed", "card_commitments", "openings", "escrow", "history"):
+        if getattr(close, member) is not None:
+            return f"`{member}` must be absent in the close of a lost hand"
+    return None
+
+
 def check_escrow_key(escrow: Escrow, keys: EscrowKeys) -> str | None:
     """`reveal`: the escrow is for a key that the auditor named."""
     if escrow.key in keys.by_id:
@@ -274,12 +291,36 @@ def check_escrow_key(escrow: Escrow, keys: EscrowKeys) -> str | None:
     return f"escrow key: expected {named}, found {escrow.key.hex()}"
 
 
-def check_offered(offer: Offer, index: int, keys: EscrowKeys) -> Outcome:
-    """Makes what checks there are of a hand that has no more than its offer yet, which is the log's entry `index`."""
+def check_offered(
+    offer: Offer, index: int, keys: EscrowKeys, close: Close | None = None, close_index: int = -1
+) -> Outcome:
+    """Makes what checks there are of a hand that has no commit: it is open, or was lost.
+
+    Args:
+        offer: its offer, the log's entry `index`.
+        index: see above.
+        keys: the auditor's escrow keys.
+        close: the close of a lost hand, the log's entry `close_index`.
+        close_index: see above.
+    """
     outcome = Outcome(offer.hand)
     if offer.escrow is not None:
         outcome.note_escrow_key(index, offer.escrow, keys)
+    if close is not None:
+        _check_lost(outcome, offer, close, close_index)
+        wrong = "events, and the hand has no commit: no card leaves the dealer before it" if close.events else None
+        outcome.made.append("dealing")
+        outcome.note("dealing", close_index, wrong)
     return outcome
+
+
+def _check_lost(outcome: Outcome, opening: Offer | Commit, close: Close, at: int) -> None:
+    """Checks the close of a lost hand but for its events: its seed is gone, so there is no more to hold against it."""
+    outcome.needs_key = False
+    outcome.note("lifecycle", at, check_kind(opening, close))
+    if "reveal" not in outcome.made:
+        outcome.made.append("reveal")
+    outcome.note("reveal", at, check_lost_reveal(close))
 
 
 def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
@@ -297,7 +338,7 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     digest = protocol.entropy_digest(commit.hand, commit.contributions)
     outcome.made.append("entropy")
     absent, wrong = check_entropy(case.offer, commit, digest)
-    note("entropy", case.commit_index, absent, missing_offer=True)
+    note("entropy", case.commit_index, None if case.after_close else absent, missing_offer=True)
     note("entropy", case.commit_index, wrong)
     if commit.escrow is not None:
         outcome.note_escrow_key(case.commit_index, commit.escrow, keys)
@@ -305,7 +346,11 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
         return outcome
 
     at = case.close_index
-    note("lifecycle", at, check_completion(commit, close))
+    if close.outcome == "lost":
+        _check_lost(outcome, commit, close, at)
+        _check_dealing(outcome, commit, close, at)
+        return outcome
+    note("lifecycle", at, check_kind(commit, close) or check_completion(commit, close))
     seed = check_seed(commit, close, keys)
     if seed.made:
         outcome.made.append("seed")
@@ -316,13 +361,18 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     if committed is not None or wrong is not None:
         outcome.made.append("deck")
         note("deck", at, wrong)
-    outcome.play = replay(commit.game, len(protocol.DECKS[commit.deck]), commit.seats, close.events)
-    outcome.made.append("dealing")
-    note("dealing", at, outcome.play.fault)
+    play = _check_dealing(outcome, commit, close, at)
     if "reveal" not in outcome.made:
         outcome.made.append("reveal")
-    note("reveal", at, check_reveal(commit, close, outcome.play))
+    note("reveal", at, check_reveal(commit, close, play))
     if commit.reveal == "sealed" and (close.card_commitments is not None or close.openings is not None):
         outcome.made.append("opening")
         note("opening", at, check_opening(commit, close, outcome.deck))
     return outcome
+
+
+def _check_dealing(outcome: Outcome, commit: Commit, close: Close, at: int) -> Play:
+    outcome.play = replay(commit.game, len(protocol.DECKS[commit.deck]), commit.seats, close.events)
+    outcome.made.append("dealing")
+    outcome.note("dealing", at, outcome.play.fault)
+    return outcome.play

@@ -16,6 +16,7 @@ from audit.dealt import Dealt, dealt_hand
 from audit.entries import Close, Commit, Offer, Unknown, parse
 from audit.errors import FormatError
 from audit.escrow import EscrowKeys
+from audit.events import Fold, Show
 from audit.findings import Finding
 from audit.forms import SchemaError, hand_text
 from audit.lifecycle import CloseTrace, CommitTrace, OfferTrace, Trace, Unchecked
@@ -117,11 +118,11 @@ def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
         assert commit is None or isinstance(commit, Commit)
         assert offer is None or isinstance(offer, Offer)
         assert close is None or isinstance(close, Close)
+        at = item.close[0] if item.close is not None else -1
         if commit is not None and item.commit is not None:
-            at = item.close[0] if item.close is not None else -1
-            _add_hand(setting, Case(commit, item.commit[0], offer, close, at), checked)
+            _add_hand(setting, Case(commit, item.commit[0], offer, close, at, item.after_close), checked)
         elif offer is not None and item.offer is not None:
-            _add_outcome(check_offered(offer, item.offer[0], setting.keys), checked)
+            _add_outcome(check_offered(offer, item.offer[0], setting.keys, close, at), checked)
     return checked
 
 
@@ -141,8 +142,8 @@ class _Reader:
         To read first and check afterwards is quicker than to take turns: each keeps its code in the processor's cache.
         """
         for at, (entry, _) in self._held.items():
-            if isinstance(entry, Close):
-                case = self._whole_hand(at, entry)
+            if isinstance(entry, Close) and entry.commit is not None:
+                case = self._whole_hand(at, entry, entry.commit)
                 if case is not None:
                     _add_hand(self._setting, case, self._read.hands)
         self._read.traces = [
@@ -234,25 +235,25 @@ class _Reader:
         times = [entry.time for entry, _ in self._held.values()]
         return (min(times), max(times)) if times else None
 
-    def _whole_hand(self, at: int, close: Close) -> Case | None:
+    def _whole_hand(self, at: int, close: Close, commit_index: int) -> Case | None:
         """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""
         held, settled = self._held, self._settled
-        if close.commit in settled or close.commit not in held:
+        if commit_index in settled or commit_index not in held:
             return None
-        commit = held[close.commit][0]
+        commit = held[commit_index][0]
         if not isinstance(commit, Commit) or commit.hand != close.hand:
             return None
         offer = None
         if commit.offer is not None:
-            named = held[commit.offer][0] if commit.offer in held and commit.offer < close.commit else None
+            named = held[commit.offer][0] if commit.offer in held and commit.offer < commit_index else None
             if not isinstance(named, Offer) or named.hand != commit.hand or commit.offer in settled:
                 return None
             offer = named
             settled.add(commit.offer)
         elif commit.contributions or commit.withheld:
             return None  # its offer may be one that it does not name
-        settled.update((close.commit, at))
-        return Case(commit, close.commit, offer, close, at)
+        settled.update((commit_index, at))
+        return Case(commit, commit_index, offer, close, at)
 
 
 def _subtree(hashes: list[bytes]) -> Peaks:
@@ -294,5 +295,6 @@ def _trace(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trace:
         taken = tuple([name for name, _ in entry.contributions])
         return CommitTrace(at, entry.hand, entry.table, entry.number, entry.offer, taken, entry.withheld, kept)
     if isinstance(entry, Close):
-        return CloseTrace(at, entry.hand, entry.commit, entry.reason, kept)
+        dealt = any(not isinstance(event, Fold | Show) for event in entry.events)
+        return CloseTrace(at, entry.hand, entry.commit, entry.offer, entry.outcome, entry.reason, dealt, kept)
     return OfferTrace(at, entry.hand, entry.table, entry.number, kept)

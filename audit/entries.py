@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from audit import forms, jcs, protocol
 from audit.errors import FormatError
-from audit.events import Event, read_events, split_events
+from audit.events import Deal, Event, read_events, split_events
 from audit.forms import SchemaError, hand_text
 
 MAX_ENTRY_BYTES = 65_535
@@ -31,6 +31,10 @@ class Escrow(NamedTuple):
 
     key: bytes
     digest: bytes
+
+
+SeatKeys = tuple[tuple[int, bytes], ...]
+"""Seat and 32 bytes of digest for each seat that brought a key, in the order of the seats."""
 
 
 class Openings(NamedTuple):
@@ -56,6 +60,7 @@ class Offer(NamedTuple):
     seed_commitment: bytes
     escrow: Escrow | None
     time: str
+    seat_keys: SeatKeys = ()
 
 
 class Commit(NamedTuple):
@@ -77,14 +82,18 @@ class Commit(NamedTuple):
     deck_commitment: bytes
     escrow: Escrow | None
     time: str
+    seat_keys: SeatKeys = ()
 
 
 class Close(NamedTuple):
-    """A hand's end. `commit` is an entry index; members that the policy asks for are None where they are absent."""
+    """A hand's end; members that are not there are None.
+
+    It names its commit's entry index, or, of a hand that was lost before its commit, its offer's.
+    """
 
     test: bool
     hand: bytes
-    commit: int
+    commit: int | None
     outcome: str
     reason: str | None
     events: tuple[Event, ...]
@@ -95,10 +104,12 @@ class Close(NamedTuple):
     history: bytes | None
     deck: str | None
     time: str
+    offer: int | None = None
 
     def __repr__(self) -> str:
         """Without the seed: a close may be shown before anybody asked for its seed."""
-        return f"Close(hand={hand_text(self.hand)}, commit={self.commit}, outcome={self.outcome}, seed=<seed>)"
+        names = f"commit={self.commit}, offer={self.offer}"
+        return f"Close(hand={hand_text(self.hand)}, {names}, outcome={self.outcome}, seed=<seed>)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +164,25 @@ def _escrow(entry: dict[str, Any], reveal: str) -> Escrow | None:
     return Escrow(forms.hex_bytes(value["key"], "escrow.key", 8), forms.hex_bytes(value["digest"], "escrow.digest", 32))
 
 
+def _seat_keys(entry: dict[str, Any], seats: tuple[int, ...]) -> SeatKeys:
+    if "seat_keys" not in entry:
+        return ()
+    rows = forms.list_of(entry["seat_keys"], "seat_keys")
+    if not rows:
+        forms.fail("seat_keys", "an empty list, where the member is absent if no seat brought a key")
+    keys = []
+    for row in rows:
+        if type(row) is not list or len(row) != 2:
+            forms.fail("seat_keys", "not a list of [seat, digest]")
+        keys.append((forms.integer(row[0], "seat_keys", 1, 255), forms.hex_bytes(row[1], "seat_keys", 32)))
+    named = [seat for seat, _ in keys]
+    if named != [seat for seat in seats if seat in set(named)]:
+        forms.fail("seat_keys", "not seats of the hand, each once, in the order of `seats`")
+    if len({digest for _, digest in keys}) != len(keys):
+        forms.fail("seat_keys", "digests that are not distinct")
+    return tuple(keys)
+
+
 def _values(value: Any, member: str, names: tuple[str, str]) -> tuple[tuple[str, bytes], ...]:
     """A list of objects that give a contributor and 32 bytes; `names` are the members, sorted."""
     rows = [forms.members(row, member, names) for row in forms.list_of(value, member)]
@@ -169,6 +199,7 @@ def _values(value: Any, member: str, names: tuple[str, str]) -> tuple[tuple[str,
 def _offer(entry: dict[str, Any], test: bool) -> Offer:
     game = forms.one_of(entry["game"], "game", GAMES)
     reveal = forms.one_of(entry["reveal"], "reveal", ("public", "sealed"))
+    seats = _seats(entry["seats"], game)
     contributors = _values(entry["contributors"], "contributors", ("commitment", "contributor"))
     if not 1 <= len(contributors) <= 64:
         forms.fail("contributors", f"{len(contributors)} contributors, where an offer takes 1 to 64")
@@ -181,18 +212,20 @@ def _offer(entry: dict[str, Any], test: bool) -> Offer:
         number=forms.integer(entry["number"], "number", least=1),
         game=game,
         deck=_deck_kind(entry["deck"], game),
-        seats=_seats(entry["seats"], game),
+        seats=seats,
         reveal=reveal,
         contributors=contributors,
         seed_commitment=forms.hex_bytes(entry["seed_commitment"], "seed_commitment", 32),
         escrow=_escrow(entry, reveal),
         time=forms.time_text(entry["time"]),
+        seat_keys=_seat_keys(entry, seats),
     )
 
 
 def _commit(entry: dict[str, Any], test: bool) -> Commit:
     game = forms.one_of(entry["game"], "game", GAMES)
     reveal = forms.one_of(entry["reveal"], "reveal", ("public", "sealed"))
+    seats = _seats(entry["seats"], game)
     return Commit(
         test=test,
         hand=forms.hand_id(entry["hand"]),
@@ -200,7 +233,7 @@ def _commit(entry: dict[str, Any], test: bool) -> Commit:
         number=forms.integer(entry["number"], "number", least=1),
         game=game,
         deck=_deck_kind(entry["deck"], game),
-        seats=_seats(entry["seats"], game),
+        seats=seats,
         reveal=reveal,
         offer=forms.integer(entry["offer"], "offer") if "offer" in entry else None,
         contributions=_values(entry["contributions"], "contributions", ("contributor", "value")),
@@ -210,6 +243,7 @@ def _commit(entry: dict[str, Any], test: bool) -> Commit:
         deck_commitment=forms.hex_bytes(entry["deck_commitment"], "deck_commitment", 32),
         escrow=_escrow(entry, reveal),
         time=forms.time_text(entry["time"]),
+        seat_keys=_seat_keys(entry, seats),
     )
 
 
@@ -234,23 +268,35 @@ def _deck_text(value: Any) -> str:
 
 
 def _close(entry: dict[str, Any], test: bool) -> Close:
-    outcome = forms.one_of(entry["outcome"], "outcome", ("completed", "void"))
-    if ("reason" in entry) != (outcome == "void"):
-        forms.fail("reason", f"must be {'present' if outcome == 'void' else 'absent'} where `outcome` is {outcome}")
+    outcome = forms.one_of(entry["outcome"], "outcome", ("completed", "lost", "void"))
+    lost = outcome == "lost"
+    if ("commit" in entry) == ("offer" in entry):
+        forms.fail("commit", "a close names its commit or, of a hand that was lost before it had one, its offer")
+    for member, wanted in (
+        ("offer", "offer" in entry and lost),
+        ("reason", outcome == "void"),
+        ("deck", test and not lost),
+    ):
+        if (member in entry) != wanted:
+            forms.fail(member, f"must be {'present' if wanted else 'absent'} where `outcome` is {outcome}")
+    events = read_events(entry["events"])
+    if "history" in entry and not lost and not any(type(event) is Deal for event in events):
+        forms.fail("history", "only a hand that the referee ran has one, and no street was dealt")
     return Close(
         test=test,
         hand=forms.hand_id(entry["hand"]),
-        commit=forms.integer(entry["commit"], "commit"),
+        commit=forms.integer(entry["commit"], "commit") if "commit" in entry else None,
         outcome=outcome,
         reason=forms.one_of(entry["reason"], "reason", REASONS) if "reason" in entry else None,
-        events=read_events(entry["events"]),
+        events=events,
         seed=forms.hex_bytes(entry["seed"], "seed", protocol.SEED_BYTES) if "seed" in entry else None,
         card_commitments=_card_commitments(entry["card_commitments"]) if "card_commitments" in entry else None,
         openings=_openings(entry["openings"]) if "openings" in entry else None,
         escrow=_ciphertext(entry["escrow"]) if "escrow" in entry else None,
         history=forms.hex_bytes(entry["history"], "history", 32) if "history" in entry else None,
-        deck=_deck_text(entry["deck"]) if test else None,
+        deck=_deck_text(entry["deck"]) if "deck" in entry else None,
         time=forms.time_text(entry["time"]),
+        offer=forms.integer(entry["offer"], "offer") if "offer" in entry else None,
     )
 
 
@@ -276,15 +322,20 @@ def _shape(read: Callable[[dict[str, Any], bool], Offer | Commit | Close], req: 
 
 
 _OPENING = "schema hand table number game deck seats reveal seed_commitment time"
-_END = "schema hand commit outcome events time"
-_END_OPTIONAL = "reason seed card_commitments openings escrow history"
+_END = "schema hand outcome events time"
+_END_OPTIONAL = "commit offer reason seed card_commitments openings escrow history"
 
 _SHAPES: dict[str, _Shape] = {
-    f"{kind}{name}": _shape(read, required + (" deck" if test and name == "close" else ""), optional, test)
+    f"{kind}{name}": _shape(read, required, optional + (" deck" if test and name == "close" else ""), test)
     for kind, test in ((PRODUCTION, False), (TEST, True))
     for name, read, required, optional in (
-        ("offer", _offer, f"{_OPENING} contributors", "escrow"),
-        ("commit", _commit, f"{_OPENING} contributions withheld entropy_digest deck_commitment", "offer escrow"),
+        ("offer", _offer, f"{_OPENING} contributors", "escrow seat_keys"),
+        (
+            "commit",
+            _commit,
+            f"{_OPENING} contributions withheld entropy_digest deck_commitment",
+            "offer escrow seat_keys",
+        ),
         ("close", _close, _END, _END_OPTIONAL),
     )
 }

@@ -106,6 +106,8 @@ class Explanation:
             return "test-record", EXIT_CODES["unreadable"]
         if self.findings:
             return "invalid", EXIT_CODES["invalid"]
+        if self.close is not None and self.close.outcome == "lost":
+            return "incomplete", EXIT_CODES["incomplete"]
         return ("test-record" if self.found.is_test else "holds"), EXIT_CODES["valid"]
 
 
@@ -147,6 +149,10 @@ def explain(
             "this hand is sealed: its seed and the cards that nobody saw stay closed"
             + (" (--show-sealed opens them here)" if known else "")
         )
+    if told.close is not None and told.close.outcome == "lost":
+        told.notes.append(
+            "this hand was lost: the dealer says that it can no longer read the seed; nothing is revealed"
+        )
     if told.close is None:
         only = "has only its offer yet" if found.commit is None else "is still open: its seed is not revealed yet"
         told.notes.append(f"this hand {only}")
@@ -163,12 +169,12 @@ def explain(
 
 
 def _open(found: FoundHand, hand: bytes, keys: EscrowKeys, key: VerifierKey | None) -> Explanation:
+    close_index, close = found.close if found.close is not None else (-1, None)
     if found.commit is None:
         assert found.offer is not None
         at, offer = found.offer
-        return Explanation(hand_text(hand), found, offer, check_offered(offer, at, keys), key)
+        return Explanation(hand_text(hand), found, offer, check_offered(offer, at, keys, close, close_index), key)
     index, commit = found.commit
-    close_index, close = found.close if found.close is not None else (-1, None)
     case = Case(commit, index, found.offer[1] if found.offer is not None else None, close, close_index)
     return Explanation(hand_text(hand), found, commit, check_hand(case, keys), key)
 

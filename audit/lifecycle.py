@@ -13,6 +13,7 @@ from typing import NamedTuple
 from audit.duplicates import Duplicates
 from audit.findings import Finding, Several, Tally
 from audit.forms import hand_text
+from audit.lost import LostHands
 
 ID_BYTES = 16
 SLOT_BYTES = 16
@@ -42,13 +43,21 @@ class CommitTrace(NamedTuple):
 
 
 class CloseTrace(NamedTuple):
-    """A close at log index `at`; `reason` is None where the hand was completed."""
+    """A close at log index `at`; `dealt`: whether its events deal cards. It names its commit, or its offer."""
 
     at: int
     hand: bytes
-    commit: int
+    commit: int | None
+    offer: int | None
+    outcome: str
     reason: str | None
+    dealt: bool
     raw: bytes | None
+
+    @property
+    def names(self) -> str:
+        """What it says that it closes."""
+        return f"entry {self.commit} as its commit" if self.offer is None else f"entry {self.offer} as its offer"
 
 
 Trace = OfferTrace | CommitTrace | CloseTrace
@@ -60,16 +69,18 @@ class Unchecked(NamedTuple):
     commit: tuple[int, bytes] | None
     offer: tuple[int, bytes] | None
     close: tuple[int, bytes] | None
+    after_close: bool = False
 
 
 @dataclass(slots=True)
 class Hand:
-    """A hand that is open."""
+    """A hand that is open; `after_close` where it has been closed before, as far as its number tells."""
 
     hand: bytes
     table: str
     number: int
     opened: int
+    after_close: bool = False
     offer: OfferTrace | None = None
     commits: dict[int, CommitTrace] = field(default_factory=dict)
 
@@ -78,11 +89,12 @@ class Hand:
         """What people call it."""
         return f"hand {hand_text(self.hand)} (entry {self.opened})"
 
-    def unchecked(self, commit: CommitTrace | None, close: CloseTrace | None) -> Unchecked | None:
-        """What is still to be checked once the hand is closed by `close`, or stays open."""
-        if (commit is not None and commit.raw is None) or (close is not None and close.raw is None):
+    def unchecked(self, opening: OfferTrace | CommitTrace | None, close: CloseTrace | None) -> Unchecked | None:
+        """What is still to be checked once the hand that `opening` began is closed by `close`, or stays open."""
+        if (opening is not None and opening.raw is None) or (close is not None and close.raw is None):
             return None
-        return Unchecked(_kept(commit), _kept(self.offer), _kept(close))
+        commit = opening if isinstance(opening, CommitTrace) else None
+        return Unchecked(_kept(commit), _kept(self.offer), _kept(close), self.after_close)
 
 
 def _kept(trace: Trace | None) -> tuple[int, bytes] | None:
@@ -99,6 +111,7 @@ class TableLife:
     hands: int = 0
     completed: int = 0
     void: dict[str, int] = field(default_factory=dict)
+    lost: int = 0
     committed: int = 0
     without_contributions: int = 0
     taken: dict[str, int] = field(default_factory=dict)
@@ -119,6 +132,8 @@ class Lifecycle:
         self._by_hand: dict[bytes, Hand] = {}
         self._by_commit: dict[int, Hand] = {}
         self._by_offer: dict[int, Hand] = {}
+        self._in_play = 0
+        self.lost = LostHands()
 
     def offer(self, trace: OfferTrace) -> None:
         """Follows an offer."""
@@ -159,32 +174,46 @@ class Lifecycle:
 
     def close(self, trace: CloseTrace) -> Unchecked | None:
         """Follows a close; the hand's bytes where it is still to be checked."""
-        hand = self._by_commit.get(trace.commit)
-        commit = hand.commits[trace.commit] if hand is not None else None
-        if hand is None or hand.hand != trace.hand:
-            hand, commit = self._closed_amiss(trace, hand)
+        hand, opening = self._named(trace)
+        if hand is None or hand.hand != trace.hand or (trace.commit is None and hand.commits):
+            hand, opening = self._closed_amiss(trace, hand)
         if hand is None:
             return None
         self._end(hand, trace)
-        return hand.unchecked(commit, trace) if commit is not None else None
+        return hand.unchecked(opening, trace) if opening is not None else None
 
-    def _closed_amiss(self, trace: CloseTrace, by_index: Hand | None) -> tuple[Hand | None, CommitTrace | None]:
+    def _named(self, trace: CloseTrace) -> tuple[Hand | None, OfferTrace | CommitTrace | None]:
+        """The open hand that a close names by its commit or, one that was lost, by its offer; and that entry."""
+        if trace.commit is None:
+            assert trace.offer is not None
+            hand = self._by_offer.get(trace.offer)
+            return hand, hand.offer if hand is not None else None
+        hand = self._by_commit.get(trace.commit)
+        return hand, hand.commits[trace.commit] if hand is not None else None
+
+    def _closed_amiss(
+        self, trace: CloseTrace, by_index: Hand | None
+    ) -> tuple[Hand | None, OfferTrace | CommitTrace | None]:
         """What a close most likely means whose hand and commit do not belong together, with a finding that says so."""
         by_name = self._by_hand.get(trace.hand)
         if by_name is None and by_index is None:
-            self._fail(trace.at, trace.hand, f"closes no open hand (names entry {trace.commit} as its commit)")
+            self._fail(trace.at, trace.hand, f"closes no open hand (names {trace.names})")
             return None, None
         if by_name is None and by_index is not None:
-            self._fail(trace.at, trace.hand, f"names entry {trace.commit}, the commit of {by_index.name}")
-            return by_index, by_index.commits[trace.commit]
+            self._fail(trace.at, trace.hand, f"names {trace.names}, which belongs to {by_index.name}")
+            return self._named(trace)
         assert by_name is not None
         if not by_name.commits:
-            self._fail(trace.at, trace.hand, f"closes {by_name.name} before it is committed")
-            return by_name, None
-        first = next(iter(by_name.commits.values()))
-        self._fail(trace.at, trace.hand, f"names entry {trace.commit} as its commit: expected {first.at}")
+            if trace.commit is not None:
+                self._fail(trace.at, trace.hand, f"closes {by_name.name} before it is committed")
+                return by_name, None
+            expected: OfferTrace | CommitTrace | None = by_name.offer
+            self._fail(trace.at, trace.hand, f"names {trace.names}: expected {by_name.opened}")
+        else:
+            expected = next(iter(by_name.commits.values()))
+            self._fail(trace.at, trace.hand, f"names {trace.names}: expected entry {expected.at} as its commit")
         # Where the hand and the entry named are two open hands, nobody can say which of them this close belongs to.
-        return by_name, first if by_index is None else None
+        return by_name, expected if by_index is None or by_index is by_name else None
 
     def finish(self) -> Iterator[Unchecked]:
         """Ends the log: says which hands are open, and gives what is still to be checked of them."""
@@ -196,7 +225,7 @@ class Lifecycle:
                 unchecked = hand.unchecked(commit, None)
                 if unchecked is not None:
                     yield unchecked
-        self._tally.missing += still_open.texts()
+        self._tally.missing += [*self.lost.texts(), *still_open.texts()]
 
     def _open_hands(self) -> Iterable[Hand]:
         hands = [*self._by_offer.values(), *self._by_commit.values()]
@@ -207,7 +236,8 @@ class Lifecycle:
         if table is None:
             table = self.tables[trace.table] = TableLife(order=len(self.tables))
         self._ids.add(trace.hand, trace.at, trace.number.to_bytes(8, "big") + table.order.to_bytes(8, "big"))
-        hand = Hand(trace.hand, trace.table, trace.number, trace.at)
+        hand = Hand(trace.hand, trace.table, trace.number, trace.at, after_close=trace.number <= table.number)
+        self._in_play += 1
         if table.current is not None:
             self._fail(trace.at, trace.hand, f"opened at table {trace.table} while {table.current.name} is in play")
         if trace.number != table.number + 1:
@@ -229,7 +259,12 @@ class Lifecycle:
             del self._by_commit[index]
         if hand.offer is not None:
             del self._by_offer[hand.offer.at]
-        if trace.reason is None:
+        self._in_play -= 1
+        if trace.outcome == "lost":
+            table.lost += 1
+            place = {"opened": hand.opened, "closed": trace.at}
+            self.lost.add(hand.hand, hand.table, hand.number, **place, dealt=trace.dealt, in_play=self._in_play)
+        elif trace.reason is None:
             table.completed += 1
         else:
             table.void[trace.reason] = table.void.get(trace.reason, 0) + 1

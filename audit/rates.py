@@ -177,13 +177,17 @@ class TableRates:
     @property
     def open(self) -> int:
         """How many hands are open."""
-        return self.life.hands - self.life.completed - self.void
+        return self.life.hands - self.ended
+
+    @property
+    def ended(self) -> int:
+        """How many hands were closed, however they ended."""
+        return self.life.completed + self.void + self.life.lost
 
     @property
     def void_rate(self) -> float:
         """Void hands among those that ended."""
-        ended = self.life.completed + self.void
-        return self.void / ended if ended else 0.0
+        return self.void / self.ended if self.ended else 0.0
 
     @property
     def contributors(self) -> dict[str, tuple[int, int]]:

@@ -16,6 +16,7 @@ from audit.forms import hand_text
 from audit.keys import VerifierKey
 from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
 from audit.log import Log
+from audit.lost import LostHand
 from audit.protocol import sha256
 from audit.rates import TableRates, VoidTest
 from audit.signed import check_checkpoint, is_test_name
@@ -74,6 +75,7 @@ class HandCounts:
     total: int
     completed: int
     void: int
+    lost: int
     open: int
     without_contributions: int
 
@@ -97,6 +99,7 @@ class Report:
         checkpoint_sha256: of the checkpoint's bytes, in hex; None where there is none.
         first: the earliest time that an entry says, as the log has it; None where no entry was read.
         last: the latest.
+        lost: the lost hands, in the order of their closes; at most `audit.findings.KEPT`.
     """
 
     address: str
@@ -113,6 +116,7 @@ class Report:
     checkpoint_sha256: str | None = None
     first: str | None = None
     last: str | None = None
+    lost: tuple[LostHand, ...] = ()
 
 
 def verify(
@@ -334,6 +338,7 @@ class _Audit:
         tables = {name: TableRates(lives[name], self._voids.result(name)) for name in sorted(lives)}
         completed = sum(life.completed for life in lives.values())
         void = sum(table.void for table in tables.values())
+        lost = sum(life.lost for life in lives.values())
         total = sum(life.hands for life in lives.values())
         bare = sum(life.without_contributions for life in lives.values())
         return Report(
@@ -341,7 +346,7 @@ class _Audit:
             checkpoint=self._checkpoint,
             verdict=verdict,
             exit_code=code,
-            hands=HandCounts(total, completed, void, total - completed - void, bare),
+            hands=HandCounts(total, completed, void, lost, total - completed - void - lost, bare),
             entries=self._entries,
             checks=tuple(CheckCount(name, tally.made[name], tally.failed[name]) for name in CHECKS),
             findings=tally.findings(),
@@ -351,6 +356,7 @@ class _Audit:
             checkpoint_sha256=self._checkpoint_sha256,
             first=self._times[0] if self._times is not None else None,
             last=self._times[1] if self._times is not None else None,
+            lost=tuple(self._lifecycle.lost.found()),
         )
 
     def _say_what_is_missing(self) -> None:

@@ -87,7 +87,7 @@ def _inputs(raws: list[bytes]) -> tuple[list[bytes], list[tuple[bytes, int]]]:
     shake = []
     entries = [parse(raw) for raw in raws]
     for close in entries:
-        if not isinstance(close, Close) or close.seed is None:
+        if not isinstance(close, Close) or close.seed is None or close.commit is None:
             continue
         commit = entries[close.commit]
         assert isinstance(commit, Commit)

@@ -52,7 +52,7 @@ def explain(
 
     This explains one hand and does not audit the log: `audit verify` does. With --key it checks who signed the log,
     and leads from each of the hand's entries to the root under the signature. Exit codes: 0 the hand's own checks
-    hold, 1 one failed, 4 the hand cannot be read or is a test record.
+    hold, 1 one failed, 3 the hand was lost, 4 it cannot be read or is a test record.
     """
     try:
         wanted = hand_bytes(hand)

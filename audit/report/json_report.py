@@ -25,6 +25,7 @@ def as_json(report: Report, about: Subject) -> dict[str, Any]:
         ],
         "missing": list(report.missing),
         "tables": {name: _table(rates) for name, rates in report.tables.items()},
+        "lost": [asdict(hand) for hand in report.lost],
         "log": report.address,
         "checkpoint": None
         if report.checkpoint is None
@@ -44,6 +45,7 @@ def _table(rates: TableRates) -> dict[str, Any]:
         "hands": life.hands,
         "completed": life.completed,
         "void": rates.void,
+        "lost": life.lost,
         "open": rates.open,
         "void_rate": round(rates.void_rate, 6),
         "void_reasons": dict(sorted(life.void.items())),

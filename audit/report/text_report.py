@@ -71,7 +71,9 @@ def _print_head(report: Report, about: Subject, out: Console) -> None:
     for label, value in subject.rows(about):
         out.print(Text(f"  {label:<12}{value}"))
     hands = report.hands
-    out.print(Text(f"  hands       {hands.total}: {hands.completed} completed, {hands.void} void, {hands.open} open"))
+    lost = f", {hands.lost} lost" if hands.lost else ""
+    ended = f"{hands.completed} completed, {hands.void} void{lost}, {hands.open} open"
+    out.print(Text(f"  hands       {hands.total}: {ended}"))
     if bare := hands.without_contributions:
         decks, they = ("its deck was", "it was") if bare == 1 else ("their decks were", "they were")
         had = counted(bare, "hand had no contribution", "hands had no contribution")
@@ -120,14 +122,14 @@ def _print_tables(report: Report, out: Console) -> None:
     out.print("\n[bold]Tables[/bold]")
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("  table")
-    for name in ("hands", "completed", "void", "open", "void rate", "no contribution"):
+    for name in ("hands", "completed", "void", "lost", "open", "void rate", "no contribution"):
         grid.add_column(name, justify="right")
     grid.add_column("void for")
     busiest = sorted(report.tables, key=lambda name: (-report.tables[name].void_rate, name))[:TABLES_SHOWN]
     for name in sorted(busiest):
         rates = report.tables[name]
         reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(rates.life.void.items()))
-        counts = (rates.life.hands, rates.life.completed, rates.void, rates.open)
+        counts = (rates.life.hands, rates.life.completed, rates.void, rates.life.lost, rates.open)
         rate = f"{100 * rates.void_rate:.1f} %"
         grid.add_row(f"  {name}", *map(str, counts), rate, str(rates.life.without_contributions), reasons)
     out.print(grid)

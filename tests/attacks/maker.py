@@ -120,6 +120,7 @@ class Draft:
         cards: the deck that is dealt; None for the one that the seed gives.
         escrowed: the seed that goes into escrow; None for the hand's own.
         escrow_public: the key that the escrow is for; `escrow_named` is the one that the entry names.
+        seat_keys: seats that bring a key; any order.
         digest: the entropy digest; None for the right one.
     """
 
@@ -142,6 +143,7 @@ class Draft:
     escrow_public: bytes = b""
     escrow_named: bytes | None = None
     digest: bytes | None = None
+    seat_keys: tuple[int, ...] = ()
     open_positions: list[int] | None = None
     _ciphertext: bytes | None = None
 
@@ -204,6 +206,9 @@ class Draft:
             "seed_commitment": protocol.seed_commitment(self.hand, self.seed).hex(),
             "time": "2026-11-29T12:00:00.000Z",
         }
+        if self.seat_keys:
+            keyed = [seat for seat in self.seats if seat in self.seat_keys]
+            entry["seat_keys"] = [[seat, drawn(f"seat key {self.label} {seat}", 32).hex()] for seat in keyed]
         if self.reveal == "sealed":
             key = protocol.escrow_key_id(self.escrow_named or self.escrow_public)
             entry["escrow"] = {"key": key.hex(), "digest": protocol.escrow_digest(self.hand, self.ciphertext).hex()}
@@ -244,6 +249,8 @@ class Draft:
             "events": self.events,
             "time": "2026-11-29T12:01:00.000Z",
         }
+        if self.outcome == "lost":
+            return entry
         if self.outcome == "void":
             entry["reason"] = self.reason
         if self.test:
@@ -257,6 +264,11 @@ class Draft:
             "escrow": base64_encode(self.ciphertext),
             "openings": [[p, self.dealt[p], self.salts[32 * p : 32 * p + 32].hex()] for p in opened],
         }
+
+    def lost(self, offer: int) -> Entry:
+        """The close entry of a hand that was lost before its commit, which names the offer at index `offer`."""
+        entry = {**self.close(0), "outcome": "lost", "events": [], "offer": offer}
+        return {name: entry[name] for name in ("schema", "hand", "offer", "outcome", "events", "time")}
 
     def seen(self) -> list[int]:
         """Positions dealt up or shown."""

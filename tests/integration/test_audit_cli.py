@@ -54,7 +54,7 @@ def test_the_key_as_text(folder: Path, keys: Path) -> None:
 def test_json_has_the_members_of_the_contract(folder: Path, keys: Path) -> None:
     value = json.loads(verify(folder, keys, "--format", "json").stdout)
     assert value["verdict"] == "valid"
-    assert value["hands"] == {"total": 7, "completed": 5, "void": 2, "open": 0, "without_contributions": 5}
+    assert value["hands"] == {"total": 7, "completed": 5, "void": 2, "lost": 0, "open": 0, "without_contributions": 5}
     assert value["entries"] == 17
     assert [check["name"] for check in value["checks"]] == [
         "checkpoint",

@@ -194,3 +194,16 @@ def test_a_log_that_cannot_be_read_is_said_in_either_form(missing: str, tmp_path
     plain = explain(tmp_path, uuid7("board"))
     assert (plain.exit_code, plain.stdout) == (4, "")
     assert value["missing"][0] in plain.stderr
+
+
+def test_a_lost_hand_is_explained_as_incomplete(tmp_path: Path) -> None:
+    lost = Draft("lost", outcome="lost").deal("third")
+    offered = Draft("offered", number=2, values=contributors("offered", "a"))
+    book = Book().play(lost)
+    book.add(offered.lost(book.add(offered.offer())))
+    book.write(tmp_path)
+    for draft in (lost, offered):
+        told = explained(tmp_path, draft.id, "--key", SIGNER.verifier, code=3)
+        assert (told["verdict"], told["findings"]) == ("incomplete", [])
+        assert any("was lost" in text for text in told["notes"])
+        assert "lost" in explain(tmp_path, draft.id, "--key", SIGNER.verifier).output

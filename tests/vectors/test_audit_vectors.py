@@ -29,13 +29,27 @@ def _verify(name: str, *, with_escrow: bool, processes: int = 1) -> Report:
     return verify(FolderLog(FOREIGN / name), Options(key, keys, processes=processes))
 
 
-@pytest.mark.parametrize(("name", "hands", "entries"), [("golden-log", 8, 18), ("golden-log-200", 200, 467)])
+@pytest.mark.parametrize(
+    ("name", "hands", "entries"), [("golden-log", 8, 18), ("golden-log-200", 200, 467), ("golden-log-seats", 4, 9)]
+)
 def test_golden_log(name: str, hands: int, entries: int) -> None:
     report = _verify(name, with_escrow=True)
     assert (report.verdict, report.exit_code, report.findings, report.missing) == ("valid", 0, (), ())
     assert (report.hands.total, report.entries) == (hands, entries)
     sealed = _verify(name, with_escrow=False)
     assert (sealed.verdict, sealed.exit_code, sealed.findings) == ("incomplete", 3, ())
+
+
+def test_golden_log_with_lost_hands() -> None:
+    report = _verify("golden-log-lost", with_escrow=True)
+    assert (report.verdict, report.exit_code, report.findings) == ("incomplete", 3, ())
+    assert (report.hands.total, report.hands.lost, report.hands.open, report.entries) == (5, 2, 0, 10)
+    assert [(hand.table, hand.number, hand.dealt, hand.others) for hand in report.lost] == [
+        ("a", 2, True, 0),
+        ("b", 1, False, 0),
+    ]
+    assert len(report.missing) == 2
+    assert all(hand.hand in text for hand, text in zip(report.lost, report.missing, strict=True))
 
 
 @pytest.mark.parametrize("hand", _json("hands.json")["hands"], ids=lambda hand: hand["name"])

@@ -88,7 +88,16 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
 def _lists_again(corpus: Corpus, outcomes: Sequence[Outcome]) -> list[str]:
     """A note where a whole list of decks seems to be among them twice: the tests count it as dealt twice."""
     again = max((each.statistic for each in outcomes if each.name == duplicates.WHOLE), default=0.0)
-    if again < duplicates.RUN or not corpus.keys.list_comes_again():
+    if again < duplicates.RUN:
+        return []
+    times = corpus.keys.least_times()
+    if times > 1:
+        often = "twice" if times == 2 else f"{times} times or more"
+        return [
+            f"each deck stands in it {often}: a list that was exported twice looks like this, and so does a dealer "
+            "that deals its decks again"
+        ]
+    if not corpus.keys.list_comes_again():
         return []
     return [
         f"{duplicates.RUN} decks or more in a row come again in the same order: if a list of decks was given twice, "

@@ -116,6 +116,12 @@ def deck_keys(batch: Batch) -> Keys:
     )
 
 
+def whole_deck_keys(decks: NDArray[np.uint8]) -> Keys:
+    """(2, N): the fingerprints of decks given as rows, (N, n), as in the first two rows of `deck_keys`."""
+    straight = _blocks(np.ascontiguousarray(decks.T))
+    return np.stack([_fingerprint(straight, which) for which in range(2)])
+
+
 def _blocks(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> list[Keys]:
     """Cards one after the other, ten in a word."""
     return [_packed(cards[first : first + BLOCK]) for first in range(0, len(cards), BLOCK)]
@@ -190,6 +196,11 @@ class KeyStore:
                     with path.open("ab") as file:
                         file.write(np.ascontiguousarray(rows[:, part_of == part].T).tobytes())
             return sum(_repeats(list(np.fromfile(path, np.uint64).reshape(-1, len(kind.rows)).T)) for path in paths)
+
+    def least_times(self) -> int:
+        """How often the rarest deck comes: 2 where each is there twice or more."""
+        prints = np.concatenate([np.asarray(keys[0]) for keys in self.blocks()] or [_none()])
+        return int(np.unique(prints, return_counts=True)[1].min(initial=self.decks))
 
     def list_comes_again(self) -> bool:
         """Whether `RUN` decks in a row are the same, in the same order, as others before them."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from audit.errors import InputError
 from audit.stats.batch import Batch
+from audit.stats.copies import DeckLists
 from audit.stats.corpus import Corpus, Plan
 from audit.stats.duplicates import key_kinds
 from audit.stats.families import Family
@@ -174,30 +175,54 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def merge_parts(paths: list[Path]) -> Corpus | None:
-    """All parts as one corpus, in the order given; a part of decks that were there already is counted once.
+    """All parts as one corpus, in the order given; a part whose decks all stand in another one is counted once.
 
     Raises:
         InputError: for a part that cannot be read, or that was counted otherwise than the first.
     """
     merged: Corpus | None = None
-    for path in paths:
+    plan: Plan | None = None
+    notes = []
+    copies = _copies(paths)
+    for number, path in enumerate(paths):
         part = read_part(path)
         if part is None:
+            continue
+        plan = plan or part.plan
+        difference = _difference(plan, part.plan)
+        if difference:
+            raise InputError(f"{path}: counted with another {difference} than the parts before it; count them alike")
+        if number in copies:
+            notes.append(f"{path}: all its decks stand in {paths[copies[number]]} as well, counted once")
             continue
         if merged is None:
             merged = part
             continue
-        difference = _difference(merged.plan, part.plan)
-        if difference:
-            raise InputError(f"{path}: counted with another {difference} than the parts before it; count them alike")
         again = set(part.digests) & set(merged.digests)
         if again == set(part.digests):
-            merged.notes.append(f"{path}: the same decks as in an earlier part, counted once")
+            notes.append(f"{path}: the same decks as in an earlier part, counted once")
             continue
         if again:
             raise InputError(f"{path}: holds decks that an earlier part holds as well; leave one of the two out")
         merged.append(part)
+    if merged is not None:
+        merged.notes += notes
     return merged
+
+
+def _copies(paths: Sequence[Path]) -> dict[int, int]:
+    """For each part that is a copy of another the other one, as far as parts have the keys of their decks."""
+    if len(paths) < 2:
+        return {}
+    lists = DeckLists()
+    for path in paths:
+        lists.begin()
+        part = read_part(path)
+        if part is not None:
+            for keys in part.keys.blocks():
+                if len(keys):
+                    lists.add(np.asarray(keys[:2]))
+    return lists.copies()
 
 
 def _difference(one: Plan, other: Plan) -> str:

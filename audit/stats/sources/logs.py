@@ -211,7 +211,7 @@ class LogDecks:
             name=self.name,
             counted=tested,
             open=hands.open,
-            lost=getattr(hands, "lost", 0),
+            lost=hands.lost,
             failed=failed,
             unknown=max(0, closed - spool.count - spool.of_other_decks - failed),
             of_other_decks=spool.of_other_decks,

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
 from audit.errors import InputError
+from audit.stats.copies import DeckLists
+from audit.stats.duplicates import whole_deck_keys
 from audit.stats.sources.cards import STANDARD52, DeckKind
 from audit.stats.sources.files import Part, StreamDecks, open_file
 from audit.stats.sources.labels import LabelFile
@@ -50,7 +49,7 @@ class Decks:
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""
         first = 0
-        again = _repeats(self._parts)
+        again = _copies(self._parts)
         seen: set[bytes] = set()
         for part, note in zip(self._parts, again, strict=True):
             if note:
@@ -112,7 +111,7 @@ def open_source(
         stdin: Standard input's bytes, of this process if not given.
 
     Returns:
-        One stream. A file named twice is left out here, a list of decks that comes twice while reading.
+        One stream. A file named twice is left out here, a copy of another source while reading.
 
     Raises:
         InputError: If a source cannot be opened.
@@ -141,58 +140,18 @@ def open_source(
     return Decks(parts, [LabelFile(dimension, path) for dimension, path in strata], notes)
 
 
-def _repeats(parts: Sequence[Part]) -> list[str]:
-    """For each source a note if its decks are, all of them and in this order, how an earlier or longer one begins.
-
-    Only lists that begin with the same decks are read twice; chance never gives two lists one beginning. Logs are left
-    out: their hands have ids.
-    """
+def _copies(parts: Sequence[Part]) -> list[str]:
+    """For each source a note if it is a copy: all its decks, ten or more, stand in another source."""
+    if len(parts) < 2:
+        return [""] * len(parts)
+    lists = DeckLists()
+    for part in parts:
+        lists.begin()
+        for chunk in part:
+            lists.add(whole_deck_keys(chunk.decks))
+    copies = lists.copies([part.labelled for part in parts])
     notes = [""] * len(parts)
-    lists = [index for index, part in enumerate(parts) if not part.labelled]
-    if len(lists) < 2:
-        return notes
-    heads = {index: _head(parts[index]) for index in lists}
-    for later in lists:
-        for earlier in lists[: lists.index(later)]:
-            if notes[earlier] or notes[later] or not _same_beginning(heads[earlier], heads[later]):
-                continue
-            ended = _which_ends(parts[earlier], parts[later])
-            if ended == "both":
-                notes[later] = f"{parts[later].name}: the same decks as {parts[earlier].name}, counted once"
-            elif ended:
-                short, long = (earlier, later) if ended == "first" else (later, earlier)
-                notes[short] = f"{parts[short].name}: {parts[long].name} begins with the same decks, counted once"
+    for number, holder in copies.items():
+        decks = f"all its {lists.decks[number]:,} decks"
+        notes[number] = f"{parts[number].name}: {decks} stand in {parts[holder].name} as well, counted once"
     return notes
-
-
-def _head(part: Part) -> NDArray[np.uint8]:
-    """The first decks of a source."""
-    for chunk in part:
-        return chunk.decks
-    return np.empty((0, 0), dtype=np.uint8)
-
-
-def _same_beginning(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
-    shared = min(len(one), len(other))
-    return shared > 0 and np.array_equal(one[:shared], other[:shared])
-
-
-def _which_ends(one: Part, other: Part) -> str:
-    """`first` or `second` if that list ends while the other goes on, `both`, or nothing where they part."""
-    left, right = (_decks_in_turn(part) for part in (one, other))
-    mine, theirs = next(left), next(right)
-    while len(mine) and len(theirs):
-        shared = min(len(mine), len(theirs))
-        if not np.array_equal(mine[:shared], theirs[:shared]):
-            return ""
-        mine = mine[shared:] if len(mine) > shared else next(left)
-        theirs = theirs[shared:] if len(theirs) > shared else next(right)
-    return "both" if len(mine) == len(theirs) else "second" if len(mine) else "first"
-
-
-def _decks_in_turn(part: Part) -> Iterator[NDArray[np.uint8]]:
-    """Every chunk's decks, then an empty one for ever."""
-    for chunk in part:
-        yield chunk.decks
-    while True:
-        yield np.empty((0, 0), dtype=np.uint8)

@@ -165,14 +165,28 @@ def test_a_list_that_one_stream_holds_twice_fails_and_the_report_says_what_may_h
     result = _run("stats", "-", "--json", "--jobs", 1, given=text * 2)
     assert result.exit_code == 1
     (note,) = json.loads(result.output)["notes"]
-    assert note.startswith("10 decks or more in a row come again in the same order: if a list of decks was given twice")
+    assert note.startswith("each deck stands in it twice: a list that was exported twice looks like this, and so does")
 
 
-def test_a_list_in_two_parts_beside_the_whole_is_said_as_well(folder: Path) -> None:
-    decks = fair(400, 3)
-    np.save(folder / "one.npy", decks[:170])
-    np.save(folder / "two.npy", decks[170:])
-    result = _run("stats", *(folder / f"{name}.npy" for name in ("fair", "one", "two")), "--json", "--jobs", 1)
+def test_one_list_turned_round_is_no_evidence(folder: Path) -> None:
+    np.save(folder / "turned.npy", fair(400, 3)[::-1])
+    result = _run("stats", folder / "fair.npy", folder / "turned.npy", "--json", "--jobs", 1)
+    assert result.exit_code == 0
+    report = json.loads(result.output)
+    assert report["decks"] == 400
+    assert "turned.npy: all its 400 decks stand in" in report["notes"][0]
+    for name in ("fair", "turned"):
+        assert _run("count", folder / f"{name}.npy", "-o", folder / name, "--jobs", 1).exit_code == 0
+    merged = json.loads(_run("merge", folder / "fair", folder / "turned", "--json").output)
+    assert (merged["decks"], merged["verdict"]) == (400, "pass")
+    assert "turned: all its decks stand in" in merged["notes"][0]
+
+
+def test_lists_that_overlap_are_said_as_well(folder: Path) -> None:
+    decks = np.concatenate([fair(400, 3)[200:], fair(100, 9)])
+    np.save(folder / "late.npy", decks)
+    result = _run("stats", folder / "fair.npy", folder / "late.npy", "--json", "--jobs", 1)
+    assert result.exit_code == 1
     assert any("come again in the same order" in note for note in json.loads(result.output)["notes"])
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from audit.errors import InputError
+from audit.stats.copies import DeckLists
+from audit.stats.duplicates import whole_deck_keys
 from audit.stats.sources import SHORT36, STANDARD52, open_source, read_order
 from tests.unit.stats_sources.test_text import as_lines, shuffled
 
@@ -51,7 +53,48 @@ def test_one_list_in_two_files_counts_once(files, tmp_path):
     np.save(tmp_path / "a.npy", shuffled(30))
     source = open_source([path, str(tmp_path / "a.npy")])
     assert np.array_equal(decks_of(source), shuffled(30))
-    assert source.notes == [f"{tmp_path / 'a.npy'}: the same decks as {path}, counted once"]
+    assert source.notes == [f"{tmp_path / 'a.npy'}: all its 30 decks stand in {path} as well, counted once"]
+
+
+def test_a_list_in_another_order_counts_once_whichever_is_given_first(files):
+    a, fresh = shuffled(30), shuffled(5, seed=2)
+    paths = files(some=a[::-2], all=np.concatenate([fresh, a[np.random.default_rng(1).permutation(30)]]))
+    for given in (paths, paths[::-1]):
+        source = open_source(given)
+        assert len(decks_of(source)) == 35
+        (note,) = source.notes
+        assert "some.txt: all its 15 decks stand in" in note
+
+
+def test_halves_beside_the_whole_count_once(files):
+    whole = shuffled(40)
+    source = open_source(files(one=whole[:20], whole=whole, two=whole[20:]))
+    assert np.array_equal(decks_of(source), whole)
+    assert len(source.notes) == 2
+
+
+def test_nine_decks_that_come_again_are_evidence(files):
+    a = shuffled(30)
+    assert len(decks_of(open_source(files(a=a, again=a[:9])))) == 39
+
+
+def test_a_list_whose_decks_come_twice_within_it_is_no_copy(files):
+    a = shuffled(30)
+    source = open_source(files(a=a, twice=np.concatenate([a, a])))
+    assert len(decks_of(source)) == 60
+    assert "a.txt: all its 30 decks stand in" in source.notes[0]
+    source = open_source(files(a=np.concatenate([a, shuffled(5, seed=3)]), twice=np.concatenate([a, a])))
+    assert len(decks_of(source)) == 95
+
+
+def test_lists_too_long_for_memory_are_compared_in_parts():
+    decks = shuffled(4000)
+    lists = DeckLists(in_memory=300)
+    for some in (decks[:500], decks[::-1], decks[600:], shuffled(700, seed=9)):
+        lists.begin()
+        for first in range(0, len(some), 128):
+            lists.add(whole_deck_keys(some[first : first + 128]))
+    assert lists.copies() == {0: 1, 2: 1}
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -61,7 +104,7 @@ def test_a_list_that_goes_on_counts_once(files, turned):
     source = open_source(paths[::-1] if turned else paths)
     assert np.array_equal(decks_of(source), long)
     assert len(source.notes) == 1
-    assert "long.txt begins with the same decks" in source.notes[0]
+    assert "short.txt: all its 20,000 decks stand in" in source.notes[0]
 
 
 def test_lists_that_part_are_both_counted(files):
@@ -74,7 +117,7 @@ def test_standard_input_is_compared_as_well(files):
     (path,) = files(a=shuffled(30))
     source = open_source([path, "-"], stdin=io.BytesIO(as_lines(shuffled(30)).encode()))
     assert len(decks_of(source)) == 30
-    assert source.notes == [f"standard input: the same decks as {path}, counted once"]
+    assert source.notes == [f"standard input: all its 30 decks stand in {path} as well, counted once"]
 
 
 def labelled(tmp_path, text, name="days.txt"):
@@ -89,9 +132,9 @@ def test_each_deck_has_its_label(files, tmp_path):
 
 
 def test_labels_of_a_list_given_twice_do_not_fall_to_the_next(files, tmp_path):
-    paths = files(a=shuffled(2), again=shuffled(2), b=shuffled(1, seed=2))
-    source = open_source(paths, strata=[labelled(tmp_path, "a1\na2\nx1\nx2\nb1\n")])
-    assert [chunk.labels["day"] for chunk in source] == [["a1", "a2"], ["b1"]]
+    paths = files(a=shuffled(10), again=shuffled(10), b=shuffled(1, seed=2))
+    source = open_source(paths, strata=[labelled(tmp_path, "a\n" * 10 + "x\n" * 10 + "b\n")])
+    assert [chunk.labels["day"] for chunk in source] == [["a"] * 10, ["b"]]
 
 
 @pytest.mark.parametrize(

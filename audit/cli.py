@@ -67,7 +67,10 @@ class LazyGroup(click.Group):
         try:
             command = getattr(importlib.import_module(module), attribute)
         except ModuleNotFoundError as error:
-            raise click.UsageError(f"`audit {cmd_name}` needs {error.name}: install `cutcard[audit]`") from None
+            raise click.UsageError(
+                f"`audit {cmd_name}` needs {error.name}, which is not installed: in a checkout of Cutcard, pip install "
+                "'.[audit]'; of a wheel, pip install 'WHEEL[audit]', with the file's name for WHEEL"
+            ) from None
         if not isinstance(command, click.Command):
             raise TypeError(f"{place.where} is not a click command")
         return command

@@ -10,7 +10,7 @@ import click
 
 from dealer.config import C, config_option, contribution_option, log_format_option, option
 from dealer.double.command import double
-from dealer.errors import CutcardError
+from dealer.errors import CutcardError, how_to_install
 from dealer.play.command import play
 
 _PATH = click.Path(path_type=Path)
@@ -58,7 +58,7 @@ class _Group(click.Group):
             if (error.name or "").partition(".")[0] == "dealer":
                 raise
             raise click.ClickException(
-                f"this needs {error.name}, which is not installed: pip install 'cutcard[dealer]'"
+                f"this needs {error.name}, which is not installed: {how_to_install('dealer')}"
             ) from None
 
 

@@ -79,3 +79,11 @@ class Refused(CutcardError):
         super().__init__(message)
         self.reason = reason
         self.metadata: Mapping[str, str] = {}
+
+
+def how_to_install(extra: str) -> str:
+    """Says how a part that is missing comes in; no registry has this package under our name."""
+    return (
+        f"in a checkout of Cutcard, pip install '.[{extra}]'; of a wheel, pip install 'WHEEL[{extra}]', with the "
+        "file's name for WHEEL"
+    )

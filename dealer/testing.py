@@ -20,7 +20,7 @@ from uuid import UUID
 
 import pytest
 
-from dealer.errors import CutcardError
+from dealer.errors import CutcardError, how_to_install
 
 if TYPE_CHECKING:
     from dealer.client import Client, SyncClient
@@ -43,7 +43,7 @@ class DoubleHost:
             StackError: the dealer's own parts are not installed.
         """
         if find_spec("structlog") is None:
-            raise StackError("the test double needs the dealer's parts: pip install 'cutcard[testing]'")
+            raise StackError(f"the test double needs the dealer's parts: {how_to_install('testing')}")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dealer.double.host"],
             stdin=subprocess.PIPE,

@@ -1,16 +1,14 @@
 // Deals one hand of Seven Card Stud at a dealer and checks every card: node deal.js HOST:PORT VERIFIER_KEY
 
 import { randomUUID } from "node:crypto";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
 import { checkCard, checkDeck, checkReceipt, handBytes, parseKey } from "./cutcard.js";
+import { PROTO } from "./protos.js";
 
-const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
 const STREETS = ["THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH"];
 
 const [address, keyText, table = `node-${randomUUID()}`] = process.argv.slice(2);

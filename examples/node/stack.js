@@ -1,12 +1,10 @@
 // Chooses the deck of a table's next hand at the test double: node stack.js HOST:PORT TABLE "As Kd 7c ..."
 
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-
 import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
-const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
+import { PROTO } from "./protos.js";
+
 const [address, table, deck] = process.argv.slice(2);
 
 const definition = loader.loadSync("dealer/v1/double.proto", { includeDirs: [PROTO], keepCase: true, longs: String });

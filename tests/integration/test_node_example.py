@@ -30,9 +30,9 @@ def installed() -> None:
         assert npm.returncode == 0, npm.stderr
 
 
-def deal(address: str, key: str, table: str = "t") -> "subprocess.CompletedProcess[str]":
-    command = ["node", "deal.js", address, key, table]
-    return subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=60)
+def deal(address: str, key: str, folder: Path = NODE) -> "subprocess.CompletedProcess[str]":
+    command = ["node", "deal.js", address, key, "t"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.usefixtures("installed")
@@ -62,3 +62,19 @@ def test_another_log_s_key_is_refused_before_a_card_is_asked_for(stacked_dealer:
     assert done.returncode == 1
     assert "the note is not signed by test.invalid/double" in done.stderr
     assert "third" not in done.stdout
+
+
+@pytest.mark.usefixtures("installed")
+def test_it_runs_where_it_is_copied_to_with_the_protos_beside_it(stacked_dealer: StackedDealer, tmp_path: Path):
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(NODE, copy)
+    alone = deal(stacked_dealer.address, stacked_dealer.key, copy)
+    assert alone.returncode == 2
+    assert "copy the folder `proto`" in alone.stderr
+    shutil.copytree(NODE.parents[1] / "proto", copy / "proto")
+    done = deal(stacked_dealer.address, stacked_dealer.key, copy)
+    assert done.returncode == 0, done.stderr
+    assert "completed: entry 1" in done.stdout
+    command = ["node", "stack.js", stacked_dealer.address, "t", "As Kd"]
+    stacked = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=60)
+    assert (stacked.returncode, stacked.stdout) == (0, "hand 2 of t is stacked\n"), stacked.stderr

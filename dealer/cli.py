@@ -119,7 +119,7 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 @option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
 @option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
 @contribution_option
-@option("--key-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Lifetime of a key at rest.")
+@option("--key-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Lifetime of a key of answers.")
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
 @option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")

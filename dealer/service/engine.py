@@ -30,8 +30,8 @@ from dealer.service.live import LiveHand, load_hand
 from dealer.service.sources import Sources
 from dealer.service.subject import about_hand
 from dealer.service.unit import Limits, Proofs, Reply, Unit
-from dealer.store.interface import AnswerRow, Batch, HandRow, Store, StoreError, TableRow
-from dealer.store.vault import Purpose, Vault, VaultError
+from dealer.store.interface import AnswerRow, Batch, HandRow, Store, StoreError, TableRow, VaultError
+from dealer.store.vault import Purpose, Vault
 
 _log = structlog.get_logger()
 _MAX_BATCH = 512
@@ -110,6 +110,7 @@ class Engine:
         self._commits = self._commits_probed = 0
         self._prove = False
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self.vault.slots.on_failure = lambda error: self._fail_storage(str(error))
         self._load()
         self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
 
@@ -120,8 +121,7 @@ class Engine:
         self.tree = CompactTree.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
         self.live = {row.hand: load_hand(row, GAMES, self.vault) for row in self.store.hands_in_play()}
-        sealed = [hand.sealed for hand in self.live.values() if hand.sealed is not None]
-        self._seed_keys = Counter(one.key for one in sealed)
+        self._seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
         self._close_lost()
 
     def start(self) -> None:
@@ -133,6 +133,7 @@ class Engine:
         self._backlog.end()
         self._thread.join()
         self.store.close()
+        self.vault.close()
 
     def enqueue(self, command: Command, source: str = "") -> "asyncio.Future[bytes]":
         """Has a command carried out, after those that were enqueued before it from the same source.
@@ -359,28 +360,31 @@ class Engine:
         )
 
     def _publish(self, unit: Unit) -> None:
-        """Shows what is durable now, and has each seed key destroyed whose last hand has closed."""
+        """Shows what is durable now, and has each seed key destroyed that no hand in play needs any more."""
         if len(self._tables) > _TABLE_CACHE:
             self._tables.clear()
         self._tables.update(unit.tables)
-        spent = False
-        for key, hand in unit.hands.items():
-            before = self.live.pop(key, None)
-            if before is not None and before.sealed is not None:
-                self._seed_keys[before.sealed.key] -= 1
-                spent = spent or not self._seed_keys[before.sealed.key]
+        held = set[int]()
+        for name, hand in unit.hands.items():
+            before = self.live.pop(name, None)
+            if before is not None and before.key is not None:
+                self._seed_keys[before.key] -= 1
+                held.add(before.key)
             if hand.state.in_play:
-                self.live[key] = hand
-                if hand.sealed is not None:
-                    self._seed_keys[hand.sealed.key] += 1
+                self.live[name] = hand
+                if hand.key is not None:
+                    self._seed_keys[hand.key] += 1
+        spent = [key for key in held if not self._seed_keys[key]]
+        for key in spent:
+            del self._seed_keys[key]
         if spent:
-            self._seed_keys += Counter()  # drops the zeros
-            unit.after.append(lambda: self.vault.destroy_unused(Purpose.SEED, self._seed_keys))
+            unit.after.append(lambda: self.vault.give_back(spent, self._seed_keys))
 
     def _forget(self, unit: Unit) -> tuple[bytes, Reply]:
         def drop() -> None:
             self.store.drop_answers(unit.now)
             self.vault.destroy_unused(Purpose.ANSWER, self.store.answer_keys())
+            self.vault.slots.give_back_all_but(self._seed_keys)  # those of hands that were refused after they had one
 
         unit.after.append(drop)  # not before this batch's own answers are in the store, and with them their key's use
         return b"", lambda proofs: b""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -72,6 +72,7 @@ class LiveHand:
         sealed: the same, encrypted at rest; None: to be sealed anew.
         deck: the committed deck.
         offer, commit, close: indexes of its log entries.
+        key: id of the key at rest that seals its secrets; None: one is to be taken.
     """
 
     state: HandState
@@ -82,6 +83,7 @@ class LiveHand:
     offer: int | None = None
     commit: int | None = None
     close: int | None = None
+    key: int | None = None
 
     def known_secrets(self) -> Secrets:
         """Returns the secrets of a hand in play."""
@@ -111,9 +113,10 @@ def deck_of(state: HandState, digest: bytes, seed: Seed, stacked: tuple[str, ...
     return derive_deck(state.deck, state.hand, digest, seed)
 
 
-def seal(hand: LiveHand, vault: Vault, now: float) -> Sealed:
-    """Encrypts a hand's secrets at rest."""
-    return vault.seal(Purpose.SEED, now, hand.known_secrets().dump(), hand.state.hand)
+def sealed(hand: LiveHand, vault: Vault) -> LiveHand:
+    """Returns a hand whose secrets are encrypted at rest, under the key that it has or takes."""
+    made = vault.seal_hand(hand.key, hand.known_secrets().dump(), hand.state.hand)
+    return replace(hand, sealed=made, key=made.key)
 
 
 def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault) -> LiveHand:
@@ -130,4 +133,5 @@ def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault) -> LiveHand
         except SealLost as error:
             _log.error("a hand in play is lost", table=state.table, number=state.number, error=str(error))
     deck = make_deck(state, secrets) if secrets and state.status is Status.COMMITTED else None
-    return LiveHand(state, row.referee, secrets, row.secrets, deck, row.offer, row.commit, row.close)
+    key = None if row.secrets is None else row.secrets.key
+    return LiveHand(state, row.referee, secrets, row.secrets, deck, row.offer, row.commit, row.close, key)

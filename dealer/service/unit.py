@@ -9,7 +9,7 @@ from dealer.errors import Reason, Refused
 from dealer.games.plans import GAMES
 from dealer.log.merkle import CompactTree, NodeReader, inclusion_proof
 from dealer.log.receipt import make_receipt
-from dealer.service.live import LiveHand, load_hand, seal
+from dealer.service.live import LiveHand, load_hand, sealed
 from dealer.service.sources import Sources
 from dealer.store.interface import AnswerRow, Store, TableRow, one_entry
 from dealer.store.vault import Purpose, SealLost, Vault
@@ -23,7 +23,7 @@ class Limits:
         hands_in_play: at once, over all tables.
         pending: commands waiting to be carried out.
         answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
-        key_seconds: lifetime of a key at rest.
+        key_seconds: lifetime of a key that seals answers at rest.
     """
 
     hands_in_play: int = 20_000
@@ -126,10 +126,10 @@ class Unit:
     def put(self, hand: LiveHand) -> LiveHand:
         """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
         if not hand.state.in_play:
-            hand = replace(hand, secrets=None, sealed=None, deck=None)
+            hand = replace(hand, secrets=None, sealed=None, deck=None, key=None)
             self.closed.append(hand.state.hand)
         elif hand.sealed is None:
-            hand = replace(hand, sealed=seal(hand, self._durable.vault, time.monotonic()))
+            hand = sealed(hand, self._durable.vault)
         self.hands[hand.state.hand] = hand
         return hand
 
@@ -147,8 +147,8 @@ class Unit:
 
     def keep(self, caller: str, request: bytes, body: bytes, hand: bytes, plaintext: bytes) -> None:
         """Keeps bytes, sealed, until the hand's answers expire; read again with `kept`."""
-        sealed = self._durable.vault.seal(Purpose.ANSWER, time.monotonic(), plaintext, caller.encode() + request)
-        self.answers[caller, request] = AnswerRow(caller, request, body, hand, sealed, self._expiry(hand))
+        answer = self._durable.vault.seal_answer(time.monotonic(), plaintext, caller.encode() + request)
+        self.answers[caller, request] = AnswerRow(caller, request, body, hand, answer, self._expiry(hand))
 
     def kept(self, caller: str, request: bytes) -> AnswerRow | None:
         """Returns what was kept, still sealed; None where nothing is."""

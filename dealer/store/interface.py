@@ -12,6 +12,10 @@ class StoreError(CutcardError):
     """The store is missing, half made, damaged, or does not answer."""
 
 
+class VaultError(CutcardError):
+    """The keys at rest cannot be read or written at the moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sealed:
     """Bytes encrypted at rest, and the id of the key that opens them."""

@@ -1,4 +1,7 @@
-"""Encryption at rest: keys in a folder of their own, changed by the clock and destroyed when nothing needs them."""
+"""Encryption at rest: keys in a folder of their own, one for each hand in play and one an hour for answers.
+
+A key is destroyed when nothing needs it any more.
+"""
 
 import os
 from collections.abc import Iterable
@@ -8,15 +11,11 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from dealer.errors import CutcardError
-from dealer.store.interface import Sealed
+from dealer.store.interface import Sealed, VaultError
+from dealer.store.slots import Slots, identity, sync_folder
 
 KEY_BYTES = 32
 _NONCE_BYTES = 12
-
-
-class VaultError(CutcardError):
-    """The keys at rest cannot be read or written at the moment."""
 
 
 class SealLost(VaultError):
@@ -31,7 +30,11 @@ class Purpose(StrEnum):
 
 
 class Vault:
-    """The keys at rest of one dealer. One file a key, `<purpose>-<id>.key`, 32 raw bytes, readable by the owner only.
+    """The keys at rest of one dealer, readable by the owner only.
+
+    Hands in play have a slot each in the file `seeds`. Answers are sealed under keys that change by the clock, one file
+    a key, `answer-<id>.key`, 32 raw bytes. A file `seed-<id>.key` was left by a dealer that had such keys for hands
+    too: it goes on opening what it sealed, and seals nothing.
 
     The folder must not be part of any backup of the database: without its keys what was sealed is gone, as it should.
     """
@@ -41,7 +44,7 @@ class Vault:
 
         Args:
             folder: exists.
-            lifetime: seconds for which a key seals; what it has sealed it goes on opening.
+            lifetime: seconds for which an answer key seals; what it has sealed it goes on opening.
 
         Raises:
             VaultError: there is no such folder.
@@ -49,26 +52,39 @@ class Vault:
         if not folder.is_dir():
             raise VaultError(f"there is no folder for keys at rest at {folder}")
         self._folder = folder
-        self._identity = _identity(folder)
+        self._identity = identity(folder)
+        self.slots = Slots(folder / "seeds")
         self._lifetime = lifetime
         self._ciphers: dict[tuple[Purpose, int], ChaCha20Poly1305] = {}
-        self._current: dict[Purpose, tuple[int, float]] = {}
+        self._current: tuple[int, float] | None = None
 
-    def seal(self, purpose: Purpose, now: float, data: bytes, context: bytes) -> Sealed:
-        """Encrypts under the purpose's current key, made anew where that is older than its lifetime.
+    def seal_hand(self, key: int | None, data: bytes, context: bytes) -> Sealed:
+        """Encrypts a hand's secrets under its own key.
 
         Args:
-            purpose: what for.
+            key: the hand's, where it has one in a slot; it takes one otherwise.
+            data: plaintext.
+            context: what the plaintext belongs to; needed to open it.
+
+        Raises:
+            VaultError: no key is ready.
+        """
+        taken = key if key is not None and self.slots.secret(key) is not None else self.slots.take()
+        return _sealed(self._cipher(Purpose.SEED, taken), taken, data, context)
+
+    def seal_answer(self, now: float, data: bytes, context: bytes) -> Sealed:
+        """Encrypts an answer under the current key, made anew where that is older than its lifetime.
+
+        Args:
             now: seconds on the monotonic clock.
             data: plaintext.
             context: what the plaintext belongs to; needed to open it.
         """
-        key, since = self._current.get(purpose, (0, now))
+        key, since = self._current or (0, now)
         if not key or now - since >= self._lifetime:
-            key = self._make(purpose)
-            self._current[purpose] = (key, now)
-        nonce = os.urandom(_NONCE_BYTES)
-        return Sealed(key, nonce + self._ciphers[purpose, key].encrypt(nonce, data, context))
+            key = self._make()
+            self._current = (key, now)
+        return _sealed(self._cipher(Purpose.ANSWER, key), key, data, context)
 
     def open(self, purpose: Purpose, sealed: Sealed, context: bytes) -> bytes:
         """Decrypts.
@@ -83,23 +99,41 @@ class Vault:
         except InvalidTag:
             raise SealLost(f"the {purpose} key {sealed.key} at rest does not open what it sealed") from None
 
+    def give_back(self, keys: Iterable[int], used: Iterable[int]) -> None:
+        """Destroys keys of hands that are over: those in slots within a second, those in files at once.
+
+        Args:
+            keys: those to destroy.
+            used: those that hands in play need.
+
+        Raises:
+            VaultError: a file cannot be destroyed.
+        """
+        if self.slots.give_back(keys):
+            self._destroy_files(Purpose.SEED, used)
+
     def destroy_unused(self, purpose: Purpose, used: Iterable[int]) -> None:
-        """Destroys every key of this purpose that is not in use; the next one is made when it is needed.
+        """Destroys every key of this purpose that is not in use, nor ready for the next hand.
 
         Raises:
             VaultError: one cannot be destroyed.
         """
+        if purpose is Purpose.SEED:
+            self.slots.keep_only(frozenset(used))
+        self._destroy_files(purpose, used)
+
+    def _destroy_files(self, purpose: Purpose, used: Iterable[int]) -> None:
         keep = set(used)
         gone = [(key, path) for key, path in self._files(purpose) if key not in keep]
         try:
             for key, path in gone:
                 self._ciphers.pop((purpose, key), None)
-                if self._current.get(purpose, (0, 0.0))[0] == key:
-                    del self._current[purpose]
+                if purpose is Purpose.ANSWER and self._current and self._current[0] == key:
+                    self._current = None
                 _overwrite(path)
                 path.unlink()
             if gone:
-                self._sync()
+                sync_folder(self._folder)
         except OSError as error:
             raise VaultError(f"a key at rest that nothing needs cannot be destroyed: {error.strerror}") from None
 
@@ -124,22 +158,28 @@ class Vault:
         """Returns the ids of the keys that there are."""
         return {key for key, _ in self._files(purpose)}
 
-    def _make(self, purpose: Purpose) -> int:
+    def close(self) -> None:
+        """Destroys what is still to be destroyed, and lets go of the folder."""
+        self.slots.close()
+
+    def _make(self) -> int:
         key = int.from_bytes(os.urandom(6), "big")  # never the id of a key that was destroyed
         secret = ChaCha20Poly1305.generate_key()
         try:
-            descriptor = os.open(self._path(purpose, key), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            descriptor = os.open(self._path(Purpose.ANSWER, key), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(secret)
                 file.flush()
                 os.fsync(file.fileno())
-            self._sync()
+            sync_folder(self._folder)
         except OSError as error:
             raise VaultError(f"no key at rest can be made: {error.strerror}") from None
-        self._ciphers[purpose, key] = ChaCha20Poly1305(secret)
+        self._ciphers[Purpose.ANSWER, key] = ChaCha20Poly1305(secret)
         return key
 
     def _cipher(self, purpose: Purpose, key: int) -> ChaCha20Poly1305:
+        if purpose is Purpose.SEED and (slot := self.slots.secret(key)) is not None:
+            return ChaCha20Poly1305(slot)
         cipher = self._ciphers.get((purpose, key))
         if cipher is None:
             secret = self._read(purpose, key)
@@ -152,7 +192,7 @@ class Vault:
         try:
             return self._path(purpose, key).read_bytes()
         except FileNotFoundError:
-            if _identity(self._folder) != self._identity:
+            if identity(self._folder) != self._identity:
                 raise VaultError(f"{self._folder} is not the folder any more that it was at the start") from None
             raise SealLost(f"the {purpose} key {key} at rest is gone") from None
         except OSError as error:
@@ -164,21 +204,10 @@ class Vault:
     def _files(self, purpose: Purpose) -> list[tuple[int, Path]]:
         return [(int(path.stem.split("-")[1]), path) for path in self._folder.glob(f"{purpose}-*.key")]
 
-    def _sync(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
-
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one at the same place, an empty mount point say; None where there is none."""
-    try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _sealed(cipher: ChaCha20Poly1305, key: int, data: bytes, context: bytes) -> Sealed:
+    nonce = os.urandom(_NONCE_BYTES)
+    return Sealed(key, nonce + cipher.encrypt(nonce, data, context))
 
 
 def _overwrite(path: Path) -> None:

@@ -10,7 +10,8 @@ import grpc
 import pytest
 
 from dealer.service.server import Settings
-from dealer.store.vault import Vault, VaultError
+from dealer.store.interface import VaultError
+from dealer.store.vault import Vault
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2, log_pb2_grpc, table_pb2
 from dealer.v1 import types_pb2 as t
@@ -198,7 +199,7 @@ async def test_a_key_that_cannot_be_read_at_the_moment_is_not_lost(
     async with dealer_inside(data) as (_, room):
         hand = await room.open()
         before = len(await entries(room))
-    (key,) = (data / "at-rest").glob("seed-*.key")
+    key = data / "at-rest" / "seeds"
     secret = key.read_bytes()
     spoil(key)
     with pytest.raises(VaultError, match="cannot be read"):

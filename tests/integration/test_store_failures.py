@@ -20,9 +20,9 @@ from dealer.service.live import LiveHand
 from dealer.service.server import Settings
 from dealer.service.sources import Sources
 from dealer.service.unit import Limits, Reply, Unit
-from dealer.store.interface import Batch, StoreError
+from dealer.store.interface import Batch, StoreError, VaultError
 from dealer.store.sqlite import SqliteStore
-from dealer.store.vault import Purpose, Vault, VaultError
+from dealer.store.vault import Purpose, Vault
 from dealer.v1 import dealer_pb2 as dpb
 from dealer.v1 import table_pb2 as pb
 from tests.integration.inside import dealer_inside
@@ -207,6 +207,11 @@ class StuckVault(Vault):
             raise VaultError("read-only file system")
         super().destroy_unused(purpose, used)
 
+    def give_back(self, keys: Iterable[int], used: Iterable[int]) -> None:
+        if self.stuck:
+            raise VaultError("read-only file system")
+        super().give_back(keys, used)
+
 
 async def test_a_hand_whose_seed_cannot_be_erased_is_closed_and_answered_and_no_other_is_opened(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "stuck")
@@ -220,18 +225,20 @@ async def test_a_hand_whose_seed_cannot_be_erased_is_closed_and_answered_and_no_
         hands.void_hand(unit, hand, VoidReason.OPERATOR)
         return hand, lambda proofs: b"void"
 
+    key = engine.live[hand].key
+    assert key is not None
     vault.stuck = True
     assert await engine.submit(Command("room", void, b"2" * 16)) == b"void"
     assert not engine.health.serving
     with pytest.raises(Refused) as error:
         await engine.submit(opening("a", b"3" * 16))
     assert error.value.reason is Reason.STORAGE
-    assert len(vault.ids(Purpose.SEED)) == 1
+    assert vault.slots.secret(key) is not None
 
     vault.stuck = False
     await engine.probe()
     assert engine.health.serving
-    assert not vault.ids(Purpose.SEED)
+    assert vault.slots.secret(key) is None
     await engine.submit(opening("a", b"3" * 16))
     engine.stop()
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dealer.client import SyncClient
 from dealer.testing import StackedDealer
+from tests.integration.running import run_tool, running
 from tests.integration.test_node_example import NODE, installed
 
 __all__ = ["installed"]  # a fixture
@@ -28,17 +30,40 @@ def shown(page: str, language: str, containing: str) -> str:
 
 def test_the_pages_have_programs():
     assert set(programs("client.md")) == {"hand.py", "entropy.py"}
-    assert set(programs("test-double.md")) == {"test_first.py", "test_streets.py", "refusals.py", "test_deck.py"}
+    tests = {"test_first.py", "test_streets.py", "test_deck.py", "test_again.py", "test_faults.py"}
+    assert set(programs("test-double.md")) == tests | {"refusals.py", "unused.py"}
 
 
 def test_the_double_s_tests_pass_as_they_stand(tmp_path: Path):
     tests = {name: body for name, body in programs("test-double.md").items() if name.startswith("test_")}
+    hand = recorded_hand(tmp_path)
     for name, body in tests.items():
-        (tmp_path / name).write_text(body)
+        (tmp_path / name).write_text(re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", hand, body))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", tmp_path]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout
-    assert f"{len(tests)} passed" in done.stdout
+    assert f"{sum(body.count('def test_') for body in tests.values())} passed" in done.stdout
+
+
+def recorded_hand(folder: Path) -> str:
+    """Has a real dealer deal a hand in which a seat folds, and writes its log to FOLDER/log."""
+    with running(folder / "data") as dealer, SyncClient(dealer.address, dealer.verifier_key()) as client:
+        hand = client.open_hand("table-1", [1, 2, 3])
+        hand.deal_street("third")
+        hand.fold(3)
+        for street in ("fourth", "fifth", "sixth", "seventh"):
+            hand.deal_street(street)
+        hand.close()
+    assert run_tool("dealer", "export", folder / "log", "--data-dir", folder / "data").returncode == 0
+    return hand.hand_id
+
+
+def test_what_a_stack_that_no_hand_took_says_is_what_is_shown(tmp_path: Path):
+    (tmp_path / "test_unused.py").write_text(programs("test-double.md")["unused.py"])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", tmp_path]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert shown("test-double.md", "text", "no hand took") in done.stdout
 
 
 def test_the_refusals_are_those_that_are_shown(stacked_dealer: StackedDealer, capsys: pytest.CaptureFixture[str]):

@@ -54,7 +54,8 @@ class Kept:
         file = evidence.write(content, self._path)
         if file is None:
             raise CutcardError(f"the hand cannot be kept: {self._path} cannot be written")
-        return shlex.join([_audit(), "receipt", str(file), "--key", str(self._path / "key")])
+        test = ["--allow-test"] if self._key.startswith("test.invalid/") else []  # a double's: or it is no verdict
+        return shlex.join([_audit(), "receipt", str(file), "--key", str(self._path / "key"), *test])
 
 
 def _audit() -> str:

@@ -9,7 +9,17 @@ import pytest
 from dealer.client import CallError, CheckError
 from dealer.client.calls import Retry
 from dealer.testing import StackedDealer, StackError
-from dealer.v1 import dealer_pb2, dealer_pb2_grpc, double_pb2, double_pb2_grpc, log_pb2, log_pb2_grpc, types_pb2
+from dealer.v1 import (
+    dealer_pb2,
+    dealer_pb2_grpc,
+    double_pb2,
+    double_pb2_grpc,
+    log_pb2,
+    log_pb2_grpc,
+    table_pb2,
+    table_pb2_grpc,
+    types_pb2,
+)
 from tests.integration.running import refusal
 
 ONCE = Retry(attempts=1)
@@ -110,6 +120,39 @@ def test_an_answer_without_a_card_does_not_use_the_fault_up(stacked_dealer: Stac
         assert (wrong.card[0], wrong.salt, wrong.position) == (card.card[0], card.salt, card.position)
         assert wrong.card != card.card
         assert dealer.GetHand(get).cards[0] == card
+
+
+def test_a_card_of_a_referee_s_stream_is_changed_and_the_first_message_that_has_one_is_meant(stacked_dealer):
+    with grpc.insecure_channel(stacked_dealer.address) as channel:
+        table = table_pb2_grpc.TableServiceStub(channel)
+        request = table_pb2.StartHandRequest(
+            request_id=f"{uuid4()}",
+            table="t",
+            game=types_pb2.GAME_SEVEN_CARD_STUD,
+            stakes=table_pb2.Stakes(ante=5, bring_in=10, small_bet=20, big_bet=40),
+            seats=[table_pb2.SeatStack(seat=seat, stack=1000) for seat in (1, 2)],
+            reveal=types_pb2.REVEAL_PUBLIC,
+            action_seconds=3600,
+        )
+        started = table.StartHand(request)
+        watch = table_pb2.WatchHandRequest(
+            hand_id=started.table_hand.hand_id, seat=1, token=next(t.token for t in started.tokens if t.seat == 1)
+        )
+
+        def dealt() -> list[types_pb2.Card]:
+            stream = table.WatchHand(watch)
+            street = next(each.event for each in stream if each.event.WhichOneof("event") == "street_dealt")
+            stream.cancel()
+            return list(street.street_dealt.cards)
+
+        stacked_dealer.inject_fault("WatchHand", change_card=True)
+        wrong, right = dealt(), dealt()
+        assert [a == b for a, b in zip(wrong, right, strict=True)] == [False, *[True] * 5]
+        stacked_dealer.inject_fault("WatchHand", drop=True)
+        with pytest.raises(grpc.RpcError) as error:
+            next(table.WatchHand(watch))
+        assert refusal(error.value) == (grpc.StatusCode.UNAVAILABLE, "")
+        assert dealt() == right
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from dealer.play.held import held
 from dealer.play.seats import choose
+from dealer.testing import StackedDealer
 from dealer.v1 import table_pb2 as pb
 from tests.integration.running import BIN, run_tool, running
 
@@ -149,6 +150,13 @@ def temporary_folders(processes: list[int]) -> set[Path]:
             with suppress(OSError):
                 found |= {each for each in descriptor.readlink().parents if each.name.startswith("cutcard-")}
     return found
+
+
+def test_a_hand_of_the_test_double_is_checked_as_a_test_record(stacked_dealer: StackedDealer, tmp_path: Path) -> None:
+    arguments = ("--connect", stacked_dealer.address, "--key", stacked_dealer.key, "--save", tmp_path)
+    done = run_tool("dealer", "play", "--auto", "--hands", "1", "--seats", "2", *arguments)
+    checked = subprocess.run(done.stdout.splitlines()[-1], shell=True, capture_output=True, text=True)
+    assert (checked.returncode, "TEST RECORD" in checked.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("ending", ["the terminal closes", signal.SIGHUP, signal.SIGTERM])

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from dealer.core import hand as machine
 from dealer.core.deck import derive_deck
-from dealer.core.entries import canonical, close_entry, commit_entry, offer_entry
+from dealer.core.entries import canonical, close_entry, commit_entry, lost_entry, offer_entry
 from dealer.core.hand import Face, HandState, Reveal, Status, VoidReason
 from dealer.core.seed import Seed, contribution_commitment, entropy_digest, escrow_digest, escrow_info
 from dealer.games.plans import GAMES
@@ -67,7 +67,7 @@ def replay(state: HandState, events: list[dict[str, Any]]) -> HandState:
     return state
 
 
-@pytest.mark.parametrize("name", ["golden-log", "golden-log-200"])
+@pytest.mark.parametrize("name", ["golden-log", "golden-log-200", "golden-log-lost"])
 def test_a_golden_log_is_written_again(name: str) -> None:
     private = X25519PrivateKey.from_private_bytes(bytes.fromhex((FOREIGN / f"{name}.escrow-key.hex").read_text()))
     raw = read_entries(FOREIGN / name)
@@ -77,6 +77,8 @@ def test_a_golden_log_is_written_again(name: str) -> None:
     for close_index, close in enumerate(entries):
         if not close["schema"].endswith("/close"):
             continue
+        if close["outcome"] == "lost":
+            continue  # below
         commit_index, commit = commits[close["hand"]]
         offer_index, offer = offers.get(close["hand"], (None, {}))
         state = opened_state(commit, offer.get("contributors", []))
@@ -122,3 +124,19 @@ def test_a_golden_log_is_written_again(name: str) -> None:
         )
         assert made == raw[close_index]
         assert canonical(close) == raw[close_index]
+
+
+def test_the_golden_lost_hands_are_closed_again() -> None:
+    raw = read_entries(FOREIGN / "golden-log-lost")
+    closes = {index: json.loads(entry) for index, entry in enumerate(raw) if b'"outcome":"lost"' in entry}
+    assert len(closes) == 2
+    for index, close in closes.items():
+        offer, commit = close.get("offer"), close.get("commit")
+        opening = json.loads(raw[offer if commit is None else commit])
+        state = opened_state(opening, opening.get("contributors", []))
+        if commit is None:
+            assert offer_entry(state, opening["escrow"], milliseconds(opening["time"])) == raw[offer]
+        else:
+            state = replay(machine.lock(state), close["events"])
+        state = machine.lose(state)
+        assert lost_entry(state, milliseconds(close["time"]), offer=offer, commit=commit) == raw[index]

@@ -97,7 +97,7 @@ def test_acknowledgement() -> None:
     assert case["note"].startswith(text + "\n")
 
 
-@pytest.mark.parametrize("name", ["golden-log", "golden-log-200"])
+@pytest.mark.parametrize("name", ["golden-log", "golden-log-200", "golden-log-lost", "golden-log-seats"])
 def test_a_golden_log_published_again_is_the_same_to_the_byte(name: str, tmp_path: Path) -> None:
     golden = FOREIGN / name
     note = (golden / "checkpoint").read_text()

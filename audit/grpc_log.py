@@ -14,6 +14,11 @@ from audit.tiles import WIDTH
 from dealer.v1 import log_pb2, log_pb2_grpc
 
 _PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+_OPTIONS = (  # a server that is gone without a word is noticed; the dealer welcomes such pings
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+)
 _NOT_THERE = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OUT_OF_RANGE)
 
 
@@ -44,9 +49,9 @@ class GrpcLog(Log):
     def _stub(self) -> Any:
         if self._channel is None:
             if self._secure:
-                self._channel = grpc.secure_channel(self._target, grpc.ssl_channel_credentials())
+                self._channel = grpc.secure_channel(self._target, grpc.ssl_channel_credentials(), _OPTIONS)
             else:
-                self._channel = grpc.insecure_channel(self._target)
+                self._channel = grpc.insecure_channel(self._target, _OPTIONS)
         return log_pb2_grpc.LogServiceStub(self._channel)
 
     def _ask(self, call: Callable[[float], bool]) -> bool:

@@ -123,6 +123,8 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
 @option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
+@option("--max-streams", type=click.IntRange(1), default=1_000, show_default=True, help="Open on a connection.")
+@option("--max-caller-streams", type=click.IntRange(1), default=10_000, show_default=True, help="Open for a caller.")
 @option("--grace-seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time for calls to end.")
 @log_format_option
 @config_option
@@ -151,6 +153,8 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         limits=Limits(
             hands_in_play=options["max_hands"],
             pending=options["max_pending"],
+            streams=options["max_streams"],
+            caller_streams=options["max_caller_streams"],
             answer_seconds=options["answer_hours"] * 3600,
             key_seconds=options["key_seconds"],
         ),

@@ -99,11 +99,12 @@ class StackedDealer:
         """Takes a double that runs, such as one of `dealer double`."""
         import grpc
 
+        from dealer.client.channel import OPTIONS
         from dealer.v1 import double_pb2_grpc
 
         self.address, self.key = address, key
         self._held = ExitStack()
-        channel = self._held.enter_context(grpc.insecure_channel(address))
+        channel = self._held.enter_context(grpc.insecure_channel(address, options=OPTIONS))
         self._stub = double_pb2_grpc.TestDoubleServiceStub(channel)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import grpc
 from rich.console import Console
 from rich.table import Table
 
+from dealer.client.channel import OPTIONS
 from dealer.log.note import NoteVerifier
 from dealer.log.receipt import Receipt
 from dealer.v1 import dealer_pb2 as pb
@@ -29,7 +30,7 @@ class Room:
     """Deals one hand after another and prints what the table sees; down cards are in brackets."""
 
     def __init__(self, address: str, verifier: NoteVerifier) -> None:
-        self._stub = dealer_pb2_grpc.DealerServiceStub(grpc.insecure_channel(address))
+        self._stub = dealer_pb2_grpc.DealerServiceStub(grpc.insecure_channel(address, options=OPTIONS))
         self._verifier = verifier
         self._console = Console(highlight=False, soft_wrap=True)
 

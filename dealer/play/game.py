@@ -10,6 +10,7 @@ from uuid import uuid4
 import grpc
 
 from dealer.client.calls import Caller, Retry
+from dealer.client.channel import OPTIONS
 from dealer.client.checks import Asked
 from dealer.client.log import LogView
 from dealer.client.watched import WatchedHand
@@ -66,7 +67,7 @@ class Sitting:
         """
         self.stacks = {seat: stack or BUY_IN for seat, stack in self.stacks.items()}
         self.number += 1
-        async with grpc.aio.insecure_channel(self.address) as channel:
+        async with grpc.aio.insecure_channel(self.address, options=OPTIONS) as channel:
             stub: Any = table_pb2_grpc.TableServiceStub(channel)
             calls = Caller(Retry(), uuid4)
             log = LogView(log_pb2_grpc.LogServiceStub(channel), calls, self.key, self.kept.folder)

@@ -230,7 +230,7 @@ class DealerServicer:
     def _answer(self, field: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:
             caller = self._identify(context)
-            return await self._engine.submit(self.command(field, validate.decode(kind, data), caller))
+            return await self._engine.submit(self.command(field, validate.decode(kind, data), caller), context.peer())
 
         return answer
 
@@ -239,7 +239,8 @@ class DealerServicer:
             caller = self._identify(context)
             if self._engine.health.draining:
                 raise draining()
-            stream = PlayStream(lambda request: self._engine.enqueue(self._played(request, caller)))
+            connection = context.peer()
+            stream = PlayStream(lambda request: self._engine.enqueue(self._played(request, caller), connection))
             self._streams.add(stream)
             try:
                 async for answers in stream.run(requests):

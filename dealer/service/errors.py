@@ -38,7 +38,11 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.OUT_OF_TURN,
         Reason.ACTION_NOT_ALLOWED,
     ),
-    grpc.StatusCode.RESOURCE_EXHAUSTED: (Reason.TOO_MANY_HANDS, Reason.TOO_MANY_REQUESTS),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: (
+        Reason.TOO_MANY_HANDS,
+        Reason.TOO_MANY_REQUESTS,
+        Reason.TOO_MANY_STREAMS,
+    ),
     grpc.StatusCode.PERMISSION_DENIED: (Reason.REFEREE_HAND, Reason.TABLE_OF_ANOTHER_ROOM, Reason.WRONG_TOKEN),
     grpc.StatusCode.UNAVAILABLE: (Reason.ENTROPY_SOURCE, Reason.STORAGE, Reason.DRAINING),
 }

@@ -20,7 +20,7 @@ from dealer.service.validate import decode
 from dealer.store.interface import Store, StoreError, one_entry
 from dealer.v1 import log_pb2 as pb
 
-_PART_BYTES = 1024 * 1024
+_PART_BYTES = 64 * 1024  # what a stream that nobody reads holds in memory, and about as much again in the transport
 _PART_ENTRIES = 1024
 
 

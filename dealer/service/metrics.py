@@ -27,6 +27,9 @@ class Metrics:
         self.published_entries = Gauge(
             "cutcard_published_entries", "Entries under the published checkpoint.", registry=self.registry
         )
+        self.written_ahead = Gauge(
+            "cutcard_written_ahead_bytes", "Size of the database's write-ahead log.", registry=self.registry
+        )
         self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
 
     def counter(self, method: str) -> Callable[[grpc.StatusCode], None]:

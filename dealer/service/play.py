@@ -12,6 +12,7 @@ from dealer.v1 import dealer_pb2 as pb
 _IN_FLIGHT = 1024
 _MARK_LENGTH = 64
 _MESSAGE_BYTES = 256 * 1024
+_MOST_UNSENT_BYTES = 1024 * 1024
 
 
 class PlayStream:
@@ -22,6 +23,8 @@ class PlayStream:
         self._enqueue = enqueue
         self._ready: asyncio.Queue[pb.PlayResponse | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_IN_FLIGHT)
+        self._unsent = 0
+        self._sent = asyncio.Event()
         self._idle = asyncio.Event()
         self._under_way = 0
         self._draining = False
@@ -41,6 +44,8 @@ class PlayStream:
                     message.responses.append(answer)
                     self._room.release()
                     size += answer.ByteSize()
+                    self._unsent -= answer.ByteSize()
+                    self._sent.set()
                     if size >= _MESSAGE_BYTES or self._ready.empty():
                         break
                     answer = self._ready.get_nowait()
@@ -66,6 +71,9 @@ class PlayStream:
             async for data in requests:
                 for request in decode(pb.PlayHandsRequest, data).requests:
                     await self._room.acquire()
+                    while self._unsent > _MOST_UNSENT_BYTES:  # the caller does not read
+                        self._sent.clear()
+                        await self._sent.wait()
                     self._start(request)
             while self._under_way:
                 self._idle.clear()
@@ -93,10 +101,14 @@ class PlayStream:
                 self._fail(answer, error)
             else:
                 getattr(answer, field).MergeFromString(future.result())
-                self._ready.put_nowait(answer)
+                self._make_ready(answer)
         self._end_if_drained()
 
     def _fail(self, answer: pb.PlayResponse, error: BaseException) -> None:
         status = status_of(error if isinstance(error, Exception) else Exception())
         answer.error.MergeFrom(pb.PlayError(code=status.code, message=status.message, details=status.details))
+        self._make_ready(answer)
+
+    def _make_ready(self, answer: pb.PlayResponse) -> None:
+        self._unsent += answer.ByteSize()
         self._ready.put_nowait(answer)

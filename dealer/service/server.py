@@ -1,7 +1,6 @@
 """A dealer that runs: the writer, its services on a port, publishing, housekeeping, and an orderly end."""
 
 import asyncio
-import ipaddress
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -21,24 +20,22 @@ from dealer.service.datadir import DataDir
 from dealer.service.dealer_service import DealerServicer
 from dealer.service.engine import Command, Engine
 from dealer.service.health import HealthServicer
+from dealer.service.listener import listen_on, make_server, parse_loopback, require_free
 from dealer.service.live import LiveHand
 from dealer.service.log_service import LogReader, LogServicer
 from dealer.service.metrics import Metrics
 from dealer.service.sources import Sources
+from dealer.service.streams import StreamCaps
 from dealer.service.table_service import TableServicer
 from dealer.service.tables import Tables
 from dealer.service.unit import Limits, Reply, Unit
 from dealer.store.interface import Store
-from dealer.store.sqlite import SqliteStore
+from dealer.store.sqlite import SqliteStore, write_back, written_ahead
 from dealer.store.vault import Vault
 
 _log = structlog.get_logger()
 _AGAIN_SECONDS = 1.0
 _HOUSEKEEPING_SECONDS = 60.0
-
-
-class ListenError(CutcardError):
-    """An address cannot be listened on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +50,8 @@ class Settings:
         contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
         grace_seconds: for how long a dealer that is stopped lets calls end.
         probe_seconds: so often an idle storage is tried, and one that failed.
+        tidy_seconds: so often the database's write-ahead log is looked at.
+        most_ahead: bytes of it from which it is written back, and complained of if that is not possible.
         limits: what it allows itself and its callers.
     """
 
@@ -63,28 +62,9 @@ class Settings:
     contribution_seconds: float = 60.0
     grace_seconds: float = 10.0
     probe_seconds: float = 1.0
+    tidy_seconds: float = 10.0
+    most_ahead: int = 64 * 1024 * 1024
     limits: Limits = field(default_factory=Limits)
-
-
-def parse_loopback(address: str) -> tuple[str, int]:
-    """Reads HOST:PORT.
-
-    Raises:
-        ListenError: it is none, or not on the loopback: without TLS and roles nobody else may call.
-    """
-    host, colon, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ListenError(f"{address!r} is not HOST:PORT")
-    if host == "localhost":
-        host = "127.0.0.1"
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
-        raise ListenError(f"{address!r} is not on the loopback; without TLS and roles the dealer serves no other")
-    return host, int(port)
 
 
 class Dealer:
@@ -108,6 +88,7 @@ class Dealer:
         self._health = HealthServicer()
         self._metrics = Metrics()
         self._published: int | None = None
+        self._ahead_told = False
         self.failed = asyncio.Event()
         self.port = 0
 
@@ -132,6 +113,7 @@ class Dealer:
         self._spawn(self._repeat(self._publish, self._settings.publish_seconds))
         self._spawn(self._repeat(self.engine.probe, self._settings.probe_seconds))
         self._spawn(self._repeat(self.engine.forget_expired, _HOUSEKEEPING_SECONDS))
+        self._spawn(self._repeat(self._tidy, self._settings.tidy_seconds))
 
     def _open(self) -> None:
         limits, database = self._settings.limits, self._data.database
@@ -153,26 +135,19 @@ class Dealer:
         self._watch(list(self.engine.live.values()))
 
     async def _listen(self, host: str, port: int) -> None:
-        self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        limits = self._settings.limits
+        self._server = make_server(StreamCaps(identify, limits.streams, limits.caller_streams))
         for handler in self.handlers():
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if self._settings.reflection:
             names = (*self.services, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
-        shown = f"[{host}]" if ":" in host else host
-        try:
-            self.port = self._server.add_insecure_port(f"{shown}:{port}")
-        except RuntimeError:
-            self.port = 0
-        if not self.port:
-            raise ListenError(f"{shown}:{port} cannot be listened on: is another server there?")
-        self.address = f"{shown}:{self.port}"
+        self.address, self.port = listen_on(self._server, host, port)
         if self._settings.metrics is not None:
-            try:
-                self._held.callback(self._metrics.listen(*parse_loopback(self._settings.metrics)))
-            except OSError:
-                raise ListenError(f"{self._settings.metrics} cannot be listened on: is another server there?") from None
+            where = parse_loopback(self._settings.metrics)
+            require_free(*where)
+            self._held.callback(self._metrics.listen(*where))
         await self._set_health()
         await self._server.start()
 
@@ -264,6 +239,24 @@ class Dealer:
         except Refused as refused:
             if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
                 self._lock_in(_AGAIN_SECONDS, hand)
+
+    async def _tidy(self) -> None:
+        """Keeps the write-ahead log short, which grows for as long as somebody holds a read transaction."""
+        database, most = self._data.database, self._settings.most_ahead
+        ahead = written_ahead(database)
+        if ahead > most:
+            await self._loop.run_in_executor(None, write_back, database)
+            ahead = written_ahead(database)
+        if ahead > most and not self._ahead_told:
+            _log.warning(
+                "the database's write-ahead log cannot be written back: another program holds a read transaction on "
+                "it, such as a sqlite3 shell; end that one, and the log shrinks by itself",
+                bytes=ahead,
+            )
+        if self._ahead_told and ahead <= most:
+            _log.info("the database's write-ahead log is short again", bytes=ahead)
+        self._ahead_told = ahead > most
+        self._metrics.written_ahead.set(ahead)
 
     async def _publish(self) -> None:
         note = self.engine.note

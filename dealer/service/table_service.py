@@ -157,18 +157,18 @@ class TableServicer:
     def _answer(self, maker: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:
             caller = self._identify(context)
-            return await self._engine.submit(self._command(maker, validate.decode(kind, data), caller))
+            return await self._engine.submit(self._command(maker, validate.decode(kind, data), caller), context.peer())
 
         return answer
 
     async def _watch_hand(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
         try:
-            caller = self._identify(context)
+            caller, connection = self._identify(context), context.peer()
             request = validate.decode(pb.WatchHandRequest, data)
             hand = validate.hand_id(request.hand_id)
             seat, after = table_requests.watcher(request)
             with self._tables.watching(hand) as watcher:
-                play, certified, closing = await self._look(request, caller)
+                play, certified, closing = await self._look(request, caller, connection)
                 while True:
                     for event in table_views.events(play, seat, after, certified, closing):
                         yield pb.WatchHandResponse(event=event).SerializeToString()
@@ -177,11 +177,13 @@ class TableServicer:
                         return
                     play = await self._tables.news(watcher, play)
                     if play.state.waits_for is None:
-                        play, certified, closing = await self._look(request, caller)
+                        play, certified, closing = await self._look(request, caller, connection)
         except Exception as error:
             await abort(context, error)
 
-    async def _look(self, request: pb.WatchHandRequest, caller: str) -> tuple[Play, types_pb2.Hand, Closing | None]:
+    async def _look(
+        self, request: pb.WatchHandRequest, caller: str, connection: str
+    ) -> tuple[Play, types_pb2.Hand, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
         hand, seat, token = validate.hand_id(request.hand_id), request.seat, request.token
         seen: list[tuple[Play, types_pb2.Hand, Closing | None]] = []
@@ -198,5 +200,5 @@ class TableServicer:
 
             return hand, reply
 
-        await self._engine.submit(Command("", describing(run, request, caller)))
+        await self._engine.submit(Command("", describing(run, request, caller)), connection)
         return seen[0]

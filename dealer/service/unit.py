@@ -21,13 +21,17 @@ class Limits:
 
     Attributes:
         hands_in_play: at once, over all tables.
-        pending: commands waiting to be carried out.
+        pending: commands waiting to be carried out; one connection's at most as many as there is room left.
+        streams: open on one connection at once.
+        caller_streams: open at once on all connections of a caller.
         answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
         key_seconds: lifetime of a key that seals answers at rest.
     """
 
     hands_in_play: int = 20_000
     pending: int = 20_000
+    streams: int = 1_000
+    caller_streams: int = 10_000
     answer_seconds: int = 24 * 3600
     key_seconds: int = 3600
 

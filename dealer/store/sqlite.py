@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,38 @@ CREATE TABLE seen (digest BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
 _HAND = "hand, state, referee, offered, committed, closed, seed_key, secrets"
 
 
+_AHEAD_KEPT = 16 * 1024 * 1024
+_AHEAD_WAIT_MS = 100
+
+
+def written_ahead(path: Path) -> int:
+    """Returns the bytes of a store's write-ahead log: what its file does not hold yet, and room for more."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise StoreError(f"the store's write-ahead log cannot be looked at: {error.strerror}") from None
+
+
+def write_back(path: Path) -> None:
+    """Brings what was written ahead into a store's file, as far as its readers let it, and gives the room back.
+
+    On a connection of its own, so that a writer goes on meanwhile. It is held up only while the last frames, which came
+    in that time, are brought in, and for a tenth of a second at most while somebody reads.
+
+    Raises:
+        StoreError: the store does not answer.
+    """
+    uri = f"{path.resolve().as_uri()}?mode=rw"
+    with _told(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA busy_timeout = {_AHEAD_WAIT_MS}")
+        _, frames, brought = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if frames == brought:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
 class SqliteStore:
     """A store in one SQLite file. One instance belongs to one thread at a time."""
 
@@ -60,6 +92,7 @@ class SqliteStore:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
                 self._db.execute("PRAGMA secure_delete = ON")
+                self._db.execute(f"PRAGMA journal_size_limit = {_AHEAD_KEPT}")
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
         if meta.get("version") != str(_VERSION):
             raise StoreError(f"{path} is a store of version {meta.get('version')}; this dealer reads {_VERSION}")

@@ -1,0 +1,103 @@
+"""Whoever floods, or never reads, takes neither the memory of the dealer nor another's answers."""
+
+import asyncio
+import contextlib
+import secrets
+from pathlib import Path
+
+import grpc
+
+from dealer.log.checkpoint import Checkpoint, sign_checkpoint
+from dealer.log.merkle import CompactTree, leaf_hash
+from dealer.service.datadir import DataDir
+from dealer.service.server import Settings
+from dealer.service.unit import Limits
+from dealer.store.interface import Batch
+from dealer.store.sqlite import SqliteStore
+from dealer.v1 import dealer_pb2 as pb
+from dealer.v1 import dealer_pb2_grpc, log_pb2, log_pb2_grpc
+from tests.integration.inside import AsyncRoom, dealer_inside
+from tests.integration.running import refusal, rid, running
+
+ALONE = [("grpc.use_local_subchannel_pool", 1)]  # a connection of its own, as from another program
+ENTRY_BYTES, ENTRIES = 1500, 3000
+UNREAD, CONNECTIONS = 400, 4
+MOST_GROWTH = 120 << 20
+
+
+def long_log(folder: Path) -> None:
+    data = DataDir.at(folder)
+    data.init("flood.invalid/dealer")
+    entries = [secrets.token_bytes(ENTRY_BYTES) for _ in range(ENTRIES)]
+    tree = CompactTree()
+    nodes = [node for entry in entries for node in tree.append(leaf_hash(entry))]
+    signer = data.signer()
+    store = SqliteStore(data.database)
+    store.commit(Batch(entries, nodes, sign_checkpoint(Checkpoint(signer.name, tree.size, tree.root()), signer)))
+    store.close()
+
+
+def resident(process: int) -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("no VmRSS")
+
+
+async def test_streams_that_nobody_reads_hold_little(tmp_path: Path) -> None:
+    long_log(tmp_path / "data")
+    with running(tmp_path / "data") as dealer:
+        assert dealer.process is not None
+        async with contextlib.AsyncExitStack() as held:
+            channels = [
+                await held.enter_async_context(grpc.aio.insecure_channel(dealer.address, options=ALONE))
+                for _ in range(CONNECTIONS)
+            ]
+            stubs = [log_pb2_grpc.LogServiceStub(channel) for channel in channels]
+            for stub in stubs:
+                await stub.GetCheckpoint(log_pb2.GetCheckpointRequest())
+            before = resident(dealer.process.pid)
+            calls = [stubs[i % CONNECTIONS].ListEntries(log_pb2.ListEntriesRequest()) for i in range(UNREAD)]
+            for call in calls:
+                assert (await call.read()).entries  # it streams; from here on nobody reads
+            await stubs[0].GetCheckpoint(log_pb2.GetCheckpointRequest())
+            grown = resident(dealer.process.pid) - before
+            assert grown < MOST_GROWTH, f"{grown >> 20} MiB"
+            got = len((await calls[0].read()).entries)
+            assert got
+            for call in calls:
+                call.cancel()
+            whole = [
+                entry async for part in stubs[1].ListEntries(log_pb2.ListEntriesRequest()) for entry in part.entries
+            ]
+            assert len(whole) == ENTRIES
+
+
+def opening(number: int) -> pb.OpenHandRequest:
+    return pb.OpenHandRequest(request_id=rid(), table=f"flood{number}", game=1, seats=[1, 2], reveal=1)
+
+
+async def test_a_connection_that_floods_makes_no_other_s_call_fail(tmp_path: Path) -> None:
+    settings = Settings(grace_seconds=1, limits=Limits(pending=400))
+    async with contextlib.AsyncExitStack() as held:
+        dealer, _ = await held.enter_async_context(dealer_inside(tmp_path / "data", settings=settings))
+        flooding, other = [
+            await held.enter_async_context(grpc.aio.insecure_channel(dealer.address, options=ALONE)) for _ in range(2)
+        ]
+        flooder, room = dealer_pb2_grpc.DealerServiceStub(flooding), AsyncRoom(other)
+        stream = flooder.PlayHands()
+        wanted = [pb.PlayRequest(correlation_id=str(n), open_hand=opening(n)) for n in range(1000)]
+        await stream.write(pb.PlayHandsRequest(requests=wanted))
+        flood = asyncio.gather(
+            *(flooder.OpenHand(opening(number)) for number in range(1000, 4000)), return_exceptions=True
+        )
+        hands = 0
+        while not flood.done():
+            await room.open(f"other{hands}")  # raises if it is refused
+            hands += 1
+        assert hands
+        answers = await flood
+        refused = [refusal(answer)[1] for answer in answers if isinstance(answer, grpc.aio.AioRpcError)]
+        assert set(refused) == {"TOO_MANY_REQUESTS"}
+        assert len(refused) < len(answers)
+        stream.cancel()

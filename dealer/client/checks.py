@@ -10,7 +10,17 @@ from uuid import UUID
 
 from dealer.client.errors import CheckError
 from dealer.client.receipts import Proven, compare
-from dealer.client.values import Card, Opener, game_value, read_card, read_status, reveal_value, street_value
+from dealer.client.values import (
+    Card,
+    Opener,
+    commit_index,
+    game_value,
+    offer_index,
+    read_card,
+    read_status,
+    reveal_value,
+    street_value,
+)
 from dealer.core import entries
 from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import SALT_BYTES, Deck, commit_deck, derive_deck
@@ -83,8 +93,13 @@ def require(holds: bool, check: str, detail: str) -> None:
         raise CheckError(check, detail)
 
 
-def check_opened(hand: types_pb2.Hand, asked: Asked) -> HandState:
+def check_opened(hand: types_pb2.Hand, asked: Asked, proven: Proven) -> HandState:
     """Checks that a hand is the one that was asked for, and returns its state.
+
+    Args:
+        hand: as it came.
+        asked: the hand that was asked for.
+        proven: its offer where contributors were invited, its commit otherwise.
 
     Raises:
         CheckError: own table, next number, seats in order, game, deck or policy are not as asked.
@@ -105,15 +120,22 @@ def check_opened(hand: types_pb2.Hand, asked: Asked) -> HandState:
         reveal=asked.reveal,
         status=Status.OFFERED if asked.invited else Status.COMMITTED,
         seed_commitment=hand.seed_commitment,
-        deck_commitment=hand.deck_commitment,
+        deck_commitment=b"" if asked.invited else hand.deck_commitment,
         invited=asked.invited,
     )
-    check_hand(hand, state)
+    check_hand(hand, state, *((proven, None) if asked.invited else (None, proven)))
     return state
 
 
-def check_hand(hand: types_pb2.Hand, state: HandState) -> None:
-    """Checks that the dealer's view of a hand is ours, member by member."""
+def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, commit: Proven | None) -> None:
+    """Checks that the dealer's view of a hand is ours, member by member.
+
+    Args:
+        hand: as it came.
+        state: as it has to be.
+        offer: the hand's offer; None where there is none.
+        commit: the hand's commit; None before the deck is locked.
+    """
     for check, name, expected, found in (
         ("lifecycle", "hand", hand_text(state.hand), hand.hand_id),
         ("lifecycle", "table", state.table, hand.table),
@@ -128,6 +150,8 @@ def check_hand(hand: types_pb2.Hand, state: HandState) -> None:
         ("dealing", "seats still in", list(state.live), list(hand.live_seats)),
         ("dealing", "street", street_value(state.street), hand.street),
         ("dealing", "cards left", state.cards_left, hand.cards_left),
+        ("lifecycle", "offer's index", offer and offer.index, offer_index(hand)),
+        ("lifecycle", "commit's index", commit and commit.index, commit_index(hand)),
     ):
         require(expected == found, check, f"{name}: expected {expected}, found {found}")
 
@@ -294,8 +318,9 @@ def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, 
     third = state.street == state.game.streets[0].name
     doors = {seat: up[seat][0] for seat in state.live}
     seat = lowest_door(doors, state.live) if third else highest_showing(up, state.live)
-    said = (found.seat, found.reason == types_pb2.OPENER_REASON_LOWEST_CARD)
-    require(said == (seat, third), "dealing", f"seat {seat} opens by the cards, and not {found.seat}")
+    require(found.seat == seat, "dealing", f"seat {seat} opens by the cards, and not {found.seat}")
+    reason = types_pb2.OPENER_REASON_LOWEST_CARD if third else types_pb2.OPENER_REASON_HIGHEST_SHOWING
+    require(found.reason == reason, "dealing", f"why seat {seat} opens: expected {reason}, found {found.reason}")
     return Opener(seat, third)
 
 

@@ -15,7 +15,17 @@ from dealer.client.folder import Folder
 from dealer.client.log import LogView
 from dealer.client.receipts import Proven, family_of
 from dealer.client.turns import Turns
-from dealer.client.values import Card, Opener, face_value, parse_face, parse_street, parse_void_reason, read_status
+from dealer.client.values import (
+    Card,
+    Opener,
+    commit_index,
+    face_value,
+    offer_index,
+    parse_face,
+    parse_street,
+    parse_void_reason,
+    read_status,
+)
 from dealer.core import hand as machine
 from dealer.core.hand import Dealt, Face, HandState, Status, VoidReason
 from dealer.core.ids import hand_text
@@ -119,7 +129,7 @@ class Hand:
         with self._checked():
             # The log comes first: of a dealer that was rolled back everything else is wrong as well.
             proven = await (self._prove_offer(opened) if self._asked.invited else self._prove_commit(opened))
-            self._state = checks.check_opened(opened, self._asked)
+            self._state = checks.check_opened(opened, self._asked, proven)
             if not self._asked.invited:
                 self._take_commit(proven, opened, self._state)
                 return
@@ -157,7 +167,7 @@ class Hand:
             request = pb.SubmitEntropyRequest(hand_id=self.hand_id, contributor=contributor, value=value)
             answer: pb.SubmitEntropyResponse = await self._change("SubmitEntropy", request)
             with self._checked():
-                checks.check_hand(answer.hand, self._state)
+                self._check_view(answer.hand, self._state)
                 given = Acknowledgement(self.hand_id, contributor, value)
                 checks.check_acknowledgement(answer.acknowledgement, given, self._session.log.verifier)
             self._given[contributor] = value
@@ -188,8 +198,9 @@ class Hand:
                 locked = (await self._get()).hand
             with self._checked():
                 state = replace(machine.lock(self._state), deck_commitment=locked.deck_commitment)
-                checks.check_hand(locked, state)
-                self._take_commit(await self._prove_commit(locked), locked, state)
+                commit = await self._prove_commit(locked)
+                checks.check_hand(locked, state, self.offer, commit)
+                self._take_commit(commit, locked, state)
 
         await self._take_turn(step, "lock")
 
@@ -210,9 +221,7 @@ class Hand:
             answer: pb.DealStreetResponse = await self._change("DealStreet", request)
             with self._checked(answer.cards):
                 state, event = self._followed(lambda: machine.deal_street(self._state, street))
-                cards = self._take(answer.cards, event.cards, answer.hand, state)
-                self.opener = checks.check_opener(answer.opener, state, self.cards)
-            return cards
+                return self._take(answer.cards, event.cards, answer.hand, state, answer.opener)
 
         return await self._take_turn(step, "deal", street)
 
@@ -299,7 +308,9 @@ class Hand:
                 if self._state.status is Status.OFFERED:
                     given_up = (await self._get()).hand  # it was locked and committed first
                     locked = replace(machine.lock(self._state), deck_commitment=given_up.deck_commitment)
-                    self._take_commit(await self._prove_commit(given_up), given_up, locked)
+                    commit = await self._prove_commit(given_up)
+                    checks.check_hand(given_up, machine.void(locked), self.offer, commit)
+                    self._take_commit(commit, given_up, locked)
                 state = self._followed(lambda: machine.void(self._state))
                 return await self._take_close(answer, state, why)
 
@@ -350,13 +361,11 @@ class Hand:
         return answer
 
     async def _prove_offer(self, hand: types_pb2.Hand) -> Proven:
-        index = hand.offer_index if hand.HasField("offer_index") else None
-        return await self._prove("offer", hand.offer_entry, hand.offer_receipt, index)
+        return await self._prove("offer", hand.offer_entry, hand.offer_receipt, offer_index(hand))
 
     async def _prove_commit(self, hand: types_pb2.Hand) -> Proven:
         self._evidence.card_commitments = hand.card_commitments
-        index = hand.commit_index if hand.HasField("commit_index") else None
-        return await self._prove("commit", hand.commit_entry, hand.receipt, index)
+        return await self._prove("commit", hand.commit_entry, hand.receipt, commit_index(hand))
 
     async def _prove(self, name: str, entry: bytes, receipt: str, index: int | None) -> Proven:
         """Proves that an entry stands in the log as it has been seen; one that was not sent along is asked for."""
@@ -379,21 +388,32 @@ class Hand:
     async def _take_close(
         self, answer: pb.CloseHandResponse | pb.VoidHandResponse, state: HandState, reason: VoidReason | None
     ) -> Proven:
-        checks.check_hand(answer.hand, state)
+        self._check_view(answer.hand, state)
         close = await self._prove("close", answer.entry, answer.receipt, None)
         self.deck = checks.check_close(close, state, reason, self._bound(), self.cards, self._family)
         self._state, self.closed = state, close
         self._session.folder.keep(self.hand_id, "close", close)
         return close
 
+    def _check_view(self, hand: types_pb2.Hand, state: HandState) -> None:
+        checks.check_hand(hand, state, self.offer, self.commit)
+
     def _take(
-        self, messages: Sequence[types_pb2.Card], due: Sequence[Dealt], hand: types_pb2.Hand, state: HandState
+        self,
+        messages: Sequence[types_pb2.Card],
+        due: Sequence[Dealt],
+        hand: types_pb2.Hand,
+        state: HandState,
+        opener: types_pb2.Opener | None = None,
     ) -> tuple[Card, ...]:
-        """Checks what an answer says, and only then makes it what is known."""
+        """Checks what an answer says, and only then makes it what is known; `opener` comes with a street."""
         cards = checks.check_cards(messages, due, state, self._bound().card_commitments, self.cards)
-        checks.check_hand(hand, state)
+        self._check_view(hand, state)
+        known = self.cards | {card.position: card for card in cards}
+        if opener is not None:
+            self.opener = checks.check_opener(opener, state, known)
         self._state = state
-        self.cards.update((card.position, card) for card in cards)
+        self.cards.update(known)
         return cards
 
     def _bound(self) -> checks.Committed:

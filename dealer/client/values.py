@@ -63,6 +63,16 @@ def read_status(hand: types_pb2.Hand) -> Status | None:
     return _STATUS.get(hand.state)
 
 
+def offer_index(hand: types_pb2.Hand) -> int | None:
+    """Reads where a hand's offer stands in the log."""
+    return hand.offer_index if hand.HasField("offer_index") else None
+
+
+def commit_index(hand: types_pb2.Hand) -> int | None:
+    """Reads where a hand's commit stands in the log."""
+    return hand.commit_index if hand.HasField("commit_index") else None
+
+
 def game_value(game: Game) -> types_pb2.Game.ValueType:
     """Returns a game as it stands on the wire."""
     return types_pb2.Game.Value("GAME_" + game.name.upper().replace("-", "_"))

@@ -9,7 +9,7 @@ from dealer.client.checks import require
 from dealer.client.errors import CheckError
 from dealer.client.log import LogView
 from dealer.client.receipts import Proven, family_of
-from dealer.client.values import Card, street_value
+from dealer.client.values import Card, commit_index, street_value
 from dealer.core import hand as machine
 from dealer.core.hand import Dealt, Face, HandState
 from dealer.errors import Refused
@@ -74,10 +74,10 @@ class WatchedHand:
         return ()
 
     async def _begin(self, hand: types_pb2.Hand) -> None:
-        self._state = checks.check_opened(hand, self._asked)
-        index = hand.commit_index if hand.HasField("commit_index") else None
-        self.commit = await self._log.accept(hand.commit_entry, hand.receipt, index)
-        self._committed = checks.check_commit(self.commit, self._state, hand.card_commitments, None, {}, self._family)
+        commit = await self._log.accept(hand.commit_entry, hand.receipt, commit_index(hand))
+        self._state = checks.check_opened(hand, self._asked, commit)
+        self._committed = checks.check_commit(commit, self._state, hand.card_commitments, None, {}, self._family)
+        self.commit = commit
 
     def _dealt(self, street: pb.StreetDealt) -> tuple[Card, ...]:
         names = {street_value(each.name): each.name for each in self._state.game.streets}

@@ -7,7 +7,7 @@ needs) numpy, and a broken optional dependency breaks one command only.
 
 Exit codes are the commands' own (PROTOCOL.md section 10, API.md). A command ends with `ctx.exit(code)` or
 `sys.exit(code)`; an `audit.errors.InputError` that a command raises ends it with code 4, any other `AuditError` with
-code 1, its message on standard error.
+code 1, its message on standard error. What nobody foresaw ends with 70 and one line, whatever the streams are.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ import contextlib
 import importlib
 import os
 import sys
-from typing import Any, NamedTuple
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
 import click
 
 from audit.commands.run import keep_words
 from audit.errors import AuditError, InputError
+from audit.report.stderr import say, say_usage
 
 
 class Place(NamedTuple):
@@ -46,9 +50,23 @@ COMMANDS: dict[str, Place] = {
 
 EXIT_FAILED = 1
 EXIT_UNREADABLE = 4
+EXIT_UNFORESEEN = 70
+"""EX_SOFTWARE of sysexits.h: the auditor's own fault, and no word about the dealer."""
 EXIT_INTERRUPTED = 130
 EXIT_UNHEARD = 141
 """As a shell says of a command that SIGPIPE ended."""
+
+
+class _UnheardError(Exception):
+    """Whoever read the output has gone. The library would end with 1 for a `BrokenPipeError`."""
+
+
+@contextlib.contextmanager
+def _told_apart() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _UnheardError from None
 
 
 class LazyGroup(click.Group):
@@ -75,32 +93,94 @@ class LazyGroup(click.Group):
             raise TypeError(f"{place.where} is not a click command")
         return command
 
+    def make_context(self, *names: Any, **extra: Any) -> click.Context:
+        """Reads the command line, and may print help."""
+        with _told_apart():
+            return super().make_context(*names, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command."""
+        with _told_apart():
+            return super().invoke(ctx)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keeps the words of the command line before they are taken apart."""
         keep_words(ctx, args)
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Runs a command; an error of the auditor's becomes a message and an exit code."""
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Runs a command line to its end; every way in which it can end has its own exit code."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
-            return super().invoke(ctx)
+            code = self._run(args, prog_name, complete_var, **extra)
+            _finish(sys.stdout)
+        except (BrokenPipeError, _UnheardError):
+            # Not 1, which would say that a check failed, where whoever reads the output (`| head`) has seen enough.
+            code = EXIT_UNHEARD
+        except Exception as error:  # whatever it is, it must not end with 1
+            code = EXIT_UNFORESEEN
+            say(f"audit: {_what_happened(error)}")
+        for stream in (sys.stdout, sys.stderr):
+            _let_go(stream)
+        sys.exit(code)
+
+    def _run(self, args: Sequence[str] | None, prog_name: str | None, complete_var: str | None, **extra: Any) -> int:
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except AuditError as error:
-            click.echo(f"audit: {error}", err=True)
-            ctx.exit(EXIT_UNREADABLE if isinstance(error, InputError) else EXIT_FAILED)
-        except KeyboardInterrupt:
-            # Not 1, which would say that a check failed.
-            click.echo("audit: interrupted", err=True)
-            ctx.exit(EXIT_INTERRUPTED)
-        except BrokenPipeError:
-            # Nor is it 1 where whoever reads the output (`| head`) has seen enough.
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(EXIT_UNHEARD)
+            say(f"audit: {error}")
+            return EXIT_UNREADABLE if isinstance(error, InputError) else EXIT_FAILED
+        except click.ClickException as error:
+            say_usage(error)
+            return error.exit_code
+        except (KeyboardInterrupt, click.Abort):
+            say("audit: interrupted")
+            return EXIT_INTERRUPTED
+        except SystemExit as end:
+            code = end.code
+        return code if isinstance(code, int) else 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, place.help) for name, place in COMMANDS.items()])
+
+
+def _what_happened(error: Exception) -> str:
+    """What nobody foresaw, on one line: the error, and where in the auditor's own code it came up."""
+    if isinstance(error, OSError) and error.strerror and not error.filename:
+        return f"the output cannot be written: {error.strerror}"
+    package = str(Path(__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(package)]
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    text = str(error).strip().rpartition("\n")[2]
+    what = f"{type(error).__name__}{f': {text}' if text else ''}{place}"
+    return f"an error of the auditor itself, which says nothing of what it read; please report it: {what}"
+
+
+def _finish(stream: TextIO | None) -> None:
+    """Writes out what is held back: what fails at the interpreter's end would have an exit code of its own."""
+    if stream is not None and not stream.closed:
+        stream.flush()
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Turns a stream that cannot be written to away, so that its last flush does not change the exit code."""
+    try:
+        _finish(stream)
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            assert stream is not None
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -24,6 +24,11 @@ def plain(text: str) -> str:
     return "".join(_escaped(c) if unicodedata.category(c) in _NOT_SHOWN else c for c in text)
 
 
+def shown(text: str) -> str:
+    """Returns one line of text as people may see it: nothing in it acts on a terminal, no address says a password."""
+    return plain(without_password(text))
+
+
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
+from audit.commands.progress import decks_bar
 from audit.escrow import EscrowKeys
 from audit.keys import VerifierKey
+from audit.report.console import ReportConsole, print_json
 from audit.stats.batch import Bytes
 from audit.stats.corpus import SEATS, Corpus, family_names
 from audit.stats.counting import count_source
@@ -216,7 +215,7 @@ def _array_width(source: str) -> int | None:
 def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Source]:
     """Counts all decks, with a progress bar on a terminal; with the counts comes the source, read to its end."""
     source, order = open_decks(options)
-    with progress_bar(source.total) as progress:
+    with decks_bar(source.total) as progress:
         corpus = count_source(
             source,
             order=order,
@@ -227,20 +226,6 @@ def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Cor
             progress=progress,
         )
     return corpus, source
-
-
-@contextmanager
-def progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar with decks a second on standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda decks: None
-        return
-    rate = TextColumn("{task.completed:,} decks, {task.speed:,.0f} a second", justify="right")
-    columns = (TextColumn("counting"), BarColumn(), TaskProgressColumn(), rate, TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("count", total=total)
-        yield lambda decks: bar.advance(task, decks)
 
 
 alpha_option = click.option(
@@ -265,9 +250,8 @@ def show(result: BatteryResult, output: str, report: Path | None) -> int:
     if output == "json":
         from audit.report.statsjson import as_json
 
-        click.echo(as_json(result))
+        print_json(as_json(result))
     else:
-        from audit.report.console import ReportConsole
         from audit.report.statstext import print_result
 
         print_result(result, ReportConsole(soft_wrap=False))

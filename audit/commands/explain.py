@@ -13,6 +13,7 @@ from audit.commands.options import (
     key_option,
     since_option,
 )
+from audit.commands.progress import working
 from audit.errors import FormatError, InputError
 from audit.explain import explain as explain_hand
 from audit.findings import EXIT_CODES
@@ -20,7 +21,7 @@ from audit.forms import hand_bytes
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.report import explain_report
-from audit.report.console import console
+from audit.report.console import console, print_json
 
 
 @click.command()
@@ -62,14 +63,15 @@ def explain(
         raise click.UsageError("--show-sealed needs --escrow-key")
     try:
         keys = escrow_keys(escrow_key_files)
-        told = explain_hand(log, wanted, keys, key=key, since=since, show_sealed=show_sealed)
+        with working("looking for the hand"):
+            told = explain_hand(log, wanted, keys, key=key, since=since, show_sealed=show_sealed)
     except InputError as error:
         if output != "json":
             raise
-        click.echo(explain_report.render_unreadable(hand, str(error)))
+        print_json(explain_report.render_unreadable(hand, str(error)))
         ctx.exit(EXIT_CODES["unreadable"])
     if output == "json":
-        click.echo(explain_report.render(told, allow_test))
+        print_json(explain_report.render(told, allow_test))
     else:
         explain_report.print_explanation(told, console())
     ctx.exit(told.judge(allow_test)[1])

@@ -8,6 +8,7 @@ import click
 
 from audit.commands.decks import EPILOG, alpha_option, json_option, report_option, show
 from audit.commands.options import format_option
+from audit.commands.progress import working
 from audit.stats.battery import judge
 from audit.stats.parts import merge_parts, write_part
 
@@ -35,7 +36,10 @@ def merge(
 
     The verdict is that of one run of `audit stats` over all their sources, to the last digit.
     """
-    corpus = merge_parts(list(parts))
+    with working("merging"):
+        corpus = merge_parts(list(parts))
     if merged is not None:
         write_part(corpus, merged)
-    ctx.exit(show(judge(corpus, alpha), "json" if as_json else output, report))
+    with working("judging"):
+        result = judge(corpus, alpha)
+    ctx.exit(show(result, "json" if as_json else output, report))

@@ -10,11 +10,12 @@ from rich.text import Text
 
 from audit import client_evidence
 from audit.commands.options import FileType, LogType, allow_test_option, format_option, key_option
+from audit.commands.progress import working
 from audit.errors import FormatError, InputError
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.receipt import Evidence, Step, check_evidence
-from audit.report.console import console
+from audit.report.console import console, print_json
 
 _COLOURS = {"valid": "green", "invalid": "red"}
 _MARKS = {"ok": ("ok    ", "green"), "fail": ("FAIL  ", "bold red")}
@@ -22,7 +23,8 @@ _MARKS = {"ok": ("ok    ", "green"), "fail": ("FAIL  ", "bold red")}
 
 def _print(evidence: Evidence, verdict: str, out: Console) -> None:
     colour = _COLOURS.get(verdict, "yellow")
-    out.print(Text.assemble((verdict.upper().replace("-", " "), f"bold {colour}"), f"  {evidence.kind}\n"))
+    out.print(Text.assemble((verdict.upper().replace("-", " "), f"bold {colour}"), f"  {evidence.kind}"))
+    out.print()
     for name, value in evidence.facts.items():
         out.print(Text(f"  {name:<12}{value}"))
     out.print()
@@ -55,17 +57,18 @@ def receipt(
     if entry is not None and log is not None:
         raise click.UsageError("give --entry or --log, not both")
     try:
-        kept = client_evidence.decode(file[1])
-        if kept is not None:
-            evidence = client_evidence.check(kept, key)
-        else:
-            evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
+        with working("checking"):
+            kept = client_evidence.decode(file[1])
+            if kept is not None:
+                evidence = client_evidence.check(kept, key)
+            else:
+                evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
     except (InputError, FormatError) as error:
         evidence = Evidence("no evidence that can be read", steps=[Step("file", "unknown", str(error))])
     verdict, code = evidence.judge(allow_test)
     if output == "json":
         steps = [{"name": step.name, "state": step.state, "detail": step.detail} for step in evidence.steps]
-        click.echo(
+        print_json(
             json.dumps({"verdict": verdict, "kind": evidence.kind, "facts": evidence.facts, "steps": steps}, indent=2)
         )
     else:

@@ -16,11 +16,11 @@ from audit.commands.decks import (
     deck_options,
     json_option,
     open_decks,
-    progress_bar,
     report_option,
     show,
 )
 from audit.commands.options import format_option
+from audit.commands.progress import decks_bar, working
 from audit.errors import InputError
 from audit.stats.battery import judge, no_decks, unreadable
 from audit.stats.sequential import watch
@@ -65,7 +65,8 @@ def stats(
 def _tested(options: DeckOptions, alpha: float, sequential: bool) -> BatteryResult:
     if sequential:
         source, order = open_decks(options)
-        with progress_bar(source.total) as progress:
+        with decks_bar(source.total) as progress:
             return watch(source, alpha, order=order, names=options.tests, progress=progress)
     corpus, source = count_decks(options)
-    return judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)
+    with working("judging"):
+        return judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)

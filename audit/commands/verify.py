@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from audit.commands.options import (
     LogType,
@@ -19,43 +15,19 @@ from audit.commands.options import (
     key_option,
     since_option,
 )
+from audit.commands.progress import entries_bar
 from audit.commands.run import command_line, inputs
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.report import json_report, text_report
-from audit.report.console import console
+from audit.report.console import console, print_json
 from audit.report.subject import subject
 from audit.verify import Options
-from audit.verify import Progress as Told
 from audit.verify import verify as verify_log
 
 EPILOG = """\b
 Exit codes: 0 valid; 1 a check failed; 2 wrong usage; 3 nothing failed but the record is incomplete;
 4 unreadable input, unknown schema, or a test record."""
-
-
-class _Bar(AbstractContextManager["Told"]):
-    """A progress bar on standard error."""
-
-    def __init__(self, console: Console) -> None:
-        columns = (TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TextColumn("entries"))
-        self._progress = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
-        self._task = self._progress.add_task("verify", total=None)
-
-    def __enter__(self) -> Told:
-        self._progress.start()
-        return self._update
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._progress.stop()
-
-    def _update(self, done: int, total: int) -> None:
-        self._progress.update(self._task, completed=done, total=total)
-
-
-def _bar() -> AbstractContextManager[Told | None]:
-    console = Console(stderr=True)
-    return _Bar(console) if console.is_terminal else nullcontext()
 
 
 def processes() -> int:
@@ -89,11 +61,11 @@ def verify(
     LOG is the folder of a static log, an http(s) address of one, or grpc://host:port.
     """
     options = Options(key, escrow_keys(escrow_key_files), since, allow_test, jobs)
-    with _bar() as progress:
+    with entries_bar() as progress:
         report = verify_log(log, options, progress=progress)
     about = subject(command_line(), [report], inputs())
     if output == "json":
-        click.echo(json_report.render(report, about))
+        print_json(json_report.render(report, about))
     else:
         text_report.print_report(report, about, console(), show)
     ctx.exit(report.exit_code)

@@ -41,19 +41,25 @@ def print_explanation(told: Explanation, out: Console) -> None:
     for text in told.notes:
         out.print(Text(f"  note: {text}"))
     if told.close is not None:
-        out.print("\n[bold]What was dealt[/bold]")
+        _head("What was dealt", out)
         _print_deal(told, told.close, out)
-    out.print("\n[bold]How to follow[/bold]")
-    out.print(_HOW_TO)
+    _head("How to follow", out)
+    for line in _HOW_TO.splitlines():
+        out.print(line)
     for number, step in enumerate(told.steps, 1):
         _print_step(number, step, out)
-    out.print("\n[bold]Checks of this hand[/bold]")
+    _head("Checks of this hand", out)
     if told.found.is_test:
         out.print(Text("  a test record: dealt from chosen decks by a test double, never to be taken for real"))
     if not told.findings:
         out.print(Text(f"  all hold: {', '.join(told.made)}" if told.made else "  none could be made yet"))
     for found in told.findings:
         out.print(Text.assemble("  ", (f"FAIL  {found.check}", "bold red"), f"  {found.detail}"))
+
+
+def _head(text: str, out: Console) -> None:
+    out.print()
+    out.print(Text(text, style="bold"))
 
 
 def _print_deal(told: Explanation, close: Close, out: Console) -> None:
@@ -87,7 +93,7 @@ def _known_cards(told: Explanation, close: Close) -> dict[int, str]:
 
 
 def _print_step(number: int, step: Step, out: Console) -> None:
-    out.print(Text.assemble("\n", (f"{number}. {step.title}", "bold")))
+    _head(f"{number}. {step.title}", out)
     width = max(len(part.label) for part in step.parts)
     for part in step.parts:
         out.print(Text(f"   {part.label:<{width}}  {part.data.hex()}"))

@@ -41,6 +41,7 @@ class Finding:
         hand: UUID text, None where no single hand is meant.
         detail: what was expected against what was found.
         missing_offer: it comes from an offer that is not there, which an unknown entry may explain.
+        whole: texts that belong to it whole, such as two notes that contradict each other.
     """
 
     check: str
@@ -48,6 +49,7 @@ class Finding:
     hand: str | None
     detail: str
     missing_offer: bool = False
+    whole: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[int, int, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from audit.errors import InputError
+from audit.files import open_regular
 from audit.tiles import WIDTH, decode_bundle, decode_tile, path
 
 MOST_BYTES = WIDTH * (2 + 65_535) + 1
@@ -50,6 +51,10 @@ class Log(ABC):
     @abstractmethod
     def address(self) -> str:
         """What to call it in a report."""
+
+    def why_no_checkpoint(self) -> str:
+        """Says that this is no log, and what it looks like instead."""
+        return f"{self.address} has no checkpoint"
 
     def close(self) -> None:
         """Lets go of whatever is open."""
@@ -96,9 +101,26 @@ class FolderLog(StaticLog):
         """See `Log.address`."""
         return str(self._folder)
 
+    def why_no_checkpoint(self) -> str:
+        """See `Log.why_no_checkpoint`."""
+        folder = self._folder
+        if folder.is_file():
+            what = "is a file, and a log is a folder (`audit receipt` checks a single receipt)"
+        elif not folder.exists():
+            what = "is not there"
+        elif (folder / "public" / "checkpoint").is_file():
+            what = f"is a data folder: its log is in {folder / 'public'}"
+        elif (folder / "public").is_dir():
+            what = f"is a data folder whose log, in {folder / 'public'}, has no checkpoint yet"
+        elif above := [up for up in folder.absolute().parents if (up / "checkpoint").is_file()]:
+            what = f"has no checkpoint: it lies in the log {above[0]}"
+        else:
+            what = "has no checkpoint: it is no log's folder"
+        return f"{self.address} {what}"
+
     def _read(self, where: str) -> bytes | None:
         try:
-            with (self._folder / where).open("rb") as file:
+            with open_regular(self._folder / where) as file:
                 return file.read(MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None

@@ -95,7 +95,8 @@ class Report:
         findings: what is wrong, in log order; at most `audit.findings.KEPT` of each check.
         missing: what could not be checked or read, and why.
         tables: rates by table, in the order of their ids.
-        key_id: of the verifier key that was pinned, in hex; None where none was.
+        key_name: whose log the verifier key is for that was pinned; None where none was.
+        key_id: its id, in hex.
         checkpoint_sha256: of the checkpoint's bytes, in hex; None where there is none.
         first: the earliest time that an entry says, as the log has it; None where no entry was read.
         last: the latest.
@@ -112,6 +113,7 @@ class Report:
     findings: tuple[Finding, ...]
     missing: tuple[str, ...]
     tables: dict[str, TableRates]
+    key_name: str | None = None
     key_id: str | None = None
     checkpoint_sha256: str | None = None
     first: str | None = None
@@ -206,7 +208,7 @@ class _Audit:
         tally = self._tally
         data = self._log.checkpoint()
         if data is None:
-            tally.unreadable.append(f"{self._log.address} has no checkpoint")
+            tally.unreadable.append(self._log.why_no_checkpoint())
         else:
             tally.made["checkpoint"] += 1
             self._checkpoint_sha256 = sha256(data).hex()
@@ -352,6 +354,7 @@ class _Audit:
             findings=tally.findings(),
             missing=(*tally.unreadable, *tally.missing),
             tables=tables,
+            key_name=self._options.key.name if self._options.key is not None else None,
             key_id=self._options.key.key_id.hex() if self._options.key is not None else None,
             checkpoint_sha256=self._checkpoint_sha256,
             first=self._times[0] if self._times is not None else None,

@@ -43,6 +43,7 @@ def processes() -> int:
 @allow_test_option
 @click.option("--jobs", type=click.IntRange(min=1), default=processes, show_default="all cores", help="Processes.")
 @click.option("--show", type=click.IntRange(min=0), default=20, show_default=True, help="Findings to print as text.")
+@click.option("--tables", is_flag=True, help="Print every table, not only those of which there is something to say.")
 @format_option
 @click.pass_context
 def verify(
@@ -54,6 +55,7 @@ def verify(
     allow_test: bool,
     jobs: int,
     show: int,
+    tables: bool,
     output: str,
 ) -> None:
     """Check every signature, hash, deck and deal of LOG.
@@ -67,5 +69,5 @@ def verify(
     if output == "json":
         print_json(json_report.render(report, about))
     else:
-        text_report.print_report(report, about, console(), show)
+        text_report.print_report(report, about, console(), show, all_tables=tables)
     ctx.exit(report.exit_code)

@@ -20,7 +20,13 @@ def as_json(report: Report, about: Subject) -> dict[str, Any]:
         "entries": report.entries,
         "checks": [asdict(check) for check in report.checks],
         "findings": [
-            {"check": found.check, "index": found.index, "hand": found.hand, "detail": found.detail}
+            {
+                "check": found.check,
+                "index": found.index,
+                "hand": found.hand,
+                "detail": found.detail,
+                **({"whole": list(found.whole)} if found.whole else {}),
+            }
             for found in report.findings
         ],
         "missing": list(report.missing),

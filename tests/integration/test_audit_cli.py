@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from audit.cli import COMMANDS, cli
-from tests.attacks.maker import EscrowPair, Signer, honest, uuid7
+from tests.attacks.maker import Draft, EscrowPair, Signer, honest, uuid7
 
 SIGNER = Signer()
 
@@ -42,7 +43,7 @@ def verify(folder: object, keys: Path, *more: object) -> Result:
 def test_a_valid_log(folder: Path, keys: Path) -> None:
     result = verify(folder, keys)
     assert result.exit_code == 0
-    assert result.stdout.startswith("VALID")
+    assert result.stdout.splitlines()[-1].startswith("VALID")
     assert "not made: no earlier checkpoint" in result.stdout
     assert result.stderr == ""
 
@@ -219,3 +220,30 @@ def test_receipt(form: str, evidence: Path, folder: Path, keys: Path) -> None:
         (["absent", *key], 2),
     ):
         assert run("receipt", evidence / str(args[0]), *args[1:]).exit_code == code, args
+
+
+def test_tables_stand_in_natural_order_and_quiet_ones_are_counted(tmp_path: Path, keys: Path) -> None:
+    drafts = [
+        Draft(f"hand {name}", table=name, outcome="completed" if name == "t-1" else "void").deal()
+        for name in ("t-10", "t-2", "t-1")
+    ]
+    folder = honest(hands=drafts).write(tmp_path / "log")
+    text = verify(folder, keys).stdout
+    assert re.findall(r"^  (t-\d+) ", text, re.MULTILINE) == ["t-2", "t-10"]
+    assert "1 more table, 1 hand: all completed" in text
+    assert re.findall(r"^  (t-\d+) ", verify(folder, keys, "--tables").stdout, re.MULTILINE) == ["t-1", "t-2", "t-10"]
+
+
+def test_a_path_that_is_no_log_says_what_it_is(folder: Path, keys: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "public").symlink_to(folder)
+    for path, what in (
+        (data, f"is a data folder: its log is in {data / 'public'}"),
+        (folder / "tile", f"it lies in the log {folder}"),
+        (keys / "vkey", "is a file, and a log is a folder"),
+        (tmp_path / "nowhere", "is not there"),
+        (keys, "is no log's folder"),
+    ):
+        result = verify(path, keys)
+        assert (result.exit_code, what in result.stdout) == (4, True), result.stdout

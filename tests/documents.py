@@ -21,6 +21,7 @@ UNFINISHED = re.compile(r"\b(TODO|FIXME|TBD|XXX)\b|lorem ipsum", re.IGNORECASE)
 BOAST = re.compile(
     r"\b(unbreakable|unhackable|military[- ]grade|bulletproof|100 ?% (secure|safe|fair))\b", re.IGNORECASE
 )
+NAMED = re.compile(r"`(?P<path>(?:audit|benchmarks|dealer|docs|examples|proto|tests)/[\w./-]*\w/?)`")
 SOMEBODYS_MACHINE = re.compile(r"(?<![\w.:/])/(home|root|work|Users)/")
 
 
@@ -50,6 +51,13 @@ def broken_links(document: Document) -> Iterator[str]:
             yield f"{document.line(link.start())}: {link['target']} is not there"
         elif fragment and fragment not in anchors(Document(path, path.read_text("utf-8")) if target else document):
             yield f"{document.line(link.start())}: {link['target']}: no such heading"
+
+
+def missing_files(document: Document) -> Iterator[str]:
+    """Files and folders of ours that a page names and that are not there; `NAME` and `…` stand for any."""
+    for path in NAMED.finditer(document.prose()):
+        if "NAME" not in path["path"] and not (ROOT / path["path"]).exists():
+            yield f"{document.line(path.start())}: {path['path']} is not there"
 
 
 def commands(document: Document) -> Iterator[tuple[str, list[str]]]:
@@ -148,6 +156,7 @@ def wrong_words(document: Document) -> Iterator[str]:
 def findings(document: Document, targets: set[str]) -> Iterator[str]:
     """Everything that is wrong with one page."""
     yield from broken_links(document)
+    yield from missing_files(document)
     for place, words in commands(document):
         if (wrong := wrong_command(words, targets)) is not None:
             yield f"{place}: {wrong}"

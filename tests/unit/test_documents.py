@@ -22,6 +22,7 @@ def wrong(text: str, name: str = "docs/page.md") -> list[str]:
         "```sh\nCUTCARD_DATA_DIR=D dealer key --help\ngrep --colour x y > z\n```\n",
         '```toml dealer serve\ndata-dir = "D"\n```\n',
         "```text\n[no link](nowhere.md)\n```\n",
+        "`dealer/core/`, `dealer/cli.py` and `audit/commands/NAME.py`\n",
     ],
 )
 def test_what_is_right_passes(text: str) -> None:
@@ -40,6 +41,7 @@ def test_what_is_right_passes(text: str) -> None:
         ("```sh\ndealer key extra --data-dir D\n```\n", "dealer key: extra is one argument too many"),
         ("```console\n$ true && audit verify LOG --kee K\n```\n", "audit verify: No such option '--kee'"),
         ('```toml dealer serve\ndata-folder = "D"\n```\n', "data-folder is no option of dealer serve"),
+        ("`dealer/core/nowhere.py` and `dealer/core`", "dealer/core/nowhere.py is not there"),
         ("This is not done: TODO", "'TODO' does not belong in a document"),
         ("The deck is 100% fair", "'100% fair' does not belong in a document"),
         ("See /home/somebody/x", "'/home/' does not belong in a document"),

@@ -42,6 +42,7 @@ check: .venv/.ready
 
 generate: .venv/.ready
 	$(BIN)/python -m tests.generated --write
+	$(BIN)/python -m tests.client_page --write
 
 # With each release, and at no other time: what it holds is what `make check` lets nobody break.
 released-protos: .venv/.ready

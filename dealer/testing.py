@@ -342,26 +342,25 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     return result
 
 
+_OURS = ("dealer.client.", "dealer.double.")
+
+
 def _hide_client(error: BaseException | None, seen: set[int]) -> None:
-    """Ends the traceback of each error of the client, in a chain of them, at the call that the test or game made."""
+    """Ends the traceback of each error of ours, in a chain of them, at the call that the test or game made."""
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
-    if _is_of_client(type(error)):
+    if any(base.__module__.startswith(_OURS) for base in type(error).__mro__):
         error.__traceback__ = _outside(error.__traceback__)
         error.__cause__, error.__suppress_context__ = None, True
     for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
         _hide_client(other, seen)
 
 
-def _is_of_client(kind: type[BaseException]) -> bool:
-    return any(base.__module__.startswith("dealer.client.") for base in kind.__mro__)
-
-
 def _outside(at: TracebackType | None) -> TracebackType | None:
-    """Returns a traceback up to the first frame of the client; the whole, if it begins inside."""
+    """Returns a traceback up to the first frame of ours; the whole, if it begins inside."""
     frames = []
-    while at is not None and not at.tb_frame.f_globals.get("__name__", "").startswith("dealer.client."):
+    while at is not None and not at.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
         frames.append(at)
         at = at.tb_next
     outside = None

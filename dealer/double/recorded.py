@@ -71,7 +71,7 @@ def read_recorded(log: Path, hand: UUID | str) -> RecordedHand:
         raise RecordedHandError(f"{error.filename or log} cannot be read: {error.strerror}") from None
     commit, close = found.get("commit"), found.get("close")
     if commit is None or close is None:
-        raise RecordedHandError(f"hand {wanted} is {'not over' if found else 'not'} in {log}")
+        raise RecordedHandError(f"hand {wanted} is not {'over' if found else 'there'} in the log at {log}")
     return RecordedHand(
         wanted,
         commit["table"],
@@ -89,7 +89,7 @@ def _entries(log: Path) -> Iterator[bytes]:
         log = log / "public"
     checkpoint = published_checkpoint(log)
     if checkpoint is None:
-        raise RecordedHandError(f"{log} is no log: it has no checkpoint")
+        raise RecordedHandError(f"{log} is no static log folder: it has no checkpoint")
     for first in range(0, checkpoint.size, TILE_WIDTH):
         number, width = first // TILE_WIDTH, min(TILE_WIDTH, checkpoint.size - first)
         path = log / bundle_path(number, width)

@@ -183,7 +183,7 @@ def test_a_recorded_hand_that_cannot_be_played_again_says_why(stacked_dealer: St
     write_log(log, hand)
     with pytest.raises(RecordedHandError, match="'north' is no hand id"):
         stacked_dealer.stack_from(log, "north")
-    with pytest.raises(RecordedHandError, match="is not in"):
+    with pytest.raises(RecordedHandError, match="is not there in the log"):
         stacked_dealer.stack_from(log, uuid4())
     bundle_file = log / bundle_path(0, 3)
     honest = bundle_file.read_bytes()

@@ -1,7 +1,5 @@
 """What a test stacked and nothing met fails it at its end, and an error of the client shows the test's own line."""
 
-from pathlib import Path
-
 import pytest
 
 from dealer.testing import StackedDealer
@@ -82,13 +80,18 @@ def test_chained(stacked_dealer):
 
 def test_stack(stacked_dealer):
     stacked_dealer.stack("t", "As As")
+
+def test_recorded(stacked_dealer):
+    stacked_dealer.stack_from(".", "019ad4c5-7f1e-7c52-a0e4-31c0b6d2f3aa")
 """
 
 
-def test_what_nothing_met_fails_the_test_and_says_what_was_opened(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_wrong=WRONG)
+def test_what_nothing_met_fails_the_test_and_says_what_was_opened_and_what_was_met_does_not(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(test_wrong=WRONG, test_right=RIGHT)
     result = pytester.runpytest_subprocess("-p", "no:randomly")
-    result.assert_outcomes(failed=6)
+    result.assert_outcomes(failed=6, passed=4)
     result.stdout.fnmatch_lines(
         [
             "no hand took what is stacked for hand 1 of table table-1; *opened: table-one (to hand 2)",
@@ -102,23 +105,15 @@ def test_what_nothing_met_fails_the_test_and_says_what_was_opened(pytester: pyte
     )
 
 
-def test_what_was_met_or_dropped_on_purpose_does_not(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_right=RIGHT)
-    pytester.runpytest_subprocess("-p", "no:randomly").assert_outcomes(passed=4)
-
-
 def test_tracebacks_end_at_the_game_s_own_line(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_calls=CALLS)
-    arguments = ("-p", "no:randomly", "-o", "asyncio_mode=auto")
-    result = pytester.runpytest_subprocess(*arguments)
-    result.assert_outcomes(failed=4)
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-o", "asyncio_mode=auto")
+    result.assert_outcomes(failed=5)
     shown = result.stdout.str()
     assert shown.count("CallError: DealStreet: the next street is third, not fifth") >= 3
     assert shown.count('.deal_street("fifth")') >= 3
-    package = str(Path("dealer") / "client")
-    for inside in (package, "dealer/testing.py", "asyncio", "concurrent"):
+    for inside in ("dealer/client", "dealer/double", "dealer/testing.py", "asyncio", "concurrent"):
         assert inside not in shown.replace("asyncio-", "").replace("asyncio:", "").replace("asyncio_", "")
-    assert package in pytester.runpytest_subprocess(*arguments, "--full-trace").stdout.str()
 
 
 def test_reset_tells_the_stacks_that_no_hand_took_and_starts_anew(stacked_dealer: StackedDealer) -> None:

@@ -20,7 +20,7 @@ from dealer.core.codec import dump_state
 from dealer.core.seed import EntropyError, draw_seed
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.games.plans import GAMES
-from dealer.log.checkpoint import Checkpoint, sign_checkpoint
+from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactTree, Node, leaf_hash
 from dealer.log.note import NoteSigner
 from dealer.service.backlog import Backlog
@@ -31,10 +31,15 @@ from dealer.service.sources import Sources
 from dealer.service.subject import about_hand
 from dealer.service.unit import Limits, Proofs, Reply, Unit
 from dealer.store.interface import AnswerRow, Batch, HandRow, Store, StoreError, TableRow, VaultError
+from dealer.store.remembered import Remembered
 from dealer.store.vault import Purpose, Vault
 
 _log = structlog.get_logger()
 _MAX_BATCH = 512
+_WHAT_TO_DO = (
+    "Put the newest database back; where there is none, this log has ended: start another with `dealer init` "
+    "(docs/operations.md, Restoring a backup)"
+)
 _NODE_CACHE = 1 << 16
 _TABLE_CACHE = 1 << 16
 _PROOF_LENGTH = 1 << 16
@@ -111,18 +116,46 @@ class Engine:
         self._prove = False
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self.vault.slots.on_failure = lambda error: self._fail_storage(str(error))
+        self._remembered = Remembered(vault.folder / "signed-last")
         self._load()
         self.vault.destroy_unused(Purpose.SEED, self._seed_keys)
 
     def _load(self) -> None:
         self.store = self._open_store()
+        if self.store.origin != self.signer.name:
+            raise StoreError(f"the store is the log {self.store.origin}, the signing key that of {self.signer.name}")
         self._nodes: dict[tuple[int, int], bytes] = {}
         self._tables: dict[str, TableRow] = {}
         self.tree = CompactTree.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
+        self._require_what_was_signed()
         self.live = {row.hand: load_hand(row, GAMES, self.vault) for row in self.store.hands_in_play()}
         self._seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
         self._close_lost()
+
+    def _require_what_was_signed(self) -> None:
+        """Holds where the tree extends the one signed last: an older database would have a second history signed."""
+        if (note := self._remembered.note) is not None:
+            signed = read_checkpoint(note)
+            if signed.size > self.tree.size:
+                raise StoreError(
+                    f"the database holds {self.tree.size} entries, and this log has signed {signed.size}: it is an "
+                    f"older one, and to go on from it would be a second history. {_WHAT_TO_DO}"
+                )
+            if CompactTree.load(signed.size, self._node).root() != signed.root:
+                raise StoreError(
+                    f"the database holds other entries than the {signed.size} that this log has signed. {_WHAT_TO_DO}"
+                )
+        if note != self.note:
+            self._remembered.keep(self.note)
+
+    def sync_signed(self) -> None:
+        """Makes it outlive the machine what was signed last. On any thread.
+
+        Raises:
+            VaultError: that cannot be done.
+        """
+        self._remembered.sync()
 
     def start(self) -> None:
         """Starts the writer."""
@@ -134,6 +167,7 @@ class Engine:
         self._thread.join()
         self.store.close()
         self.vault.close()
+        self._remembered.close()
 
     def enqueue(self, command: Command, source: str = "") -> "asyncio.Future[bytes]":
         """Has a command carried out, after those that were enqueued before it from the same source.
@@ -286,6 +320,8 @@ class Engine:
         if unit.changed or prove:
             self.store.commit(self._batch(unit, nodes, note, self._proof() if prove else None))
             self._commits += 1
+        if note != self.note:
+            self._remembered.keep(note)
         self.tree, self.note = tree, note
         self._nodes.update(fresh)
         self._publish(unit)

@@ -36,6 +36,7 @@ from dealer.store.vault import Vault
 _log = structlog.get_logger()
 _AGAIN_SECONDS = 1.0
 _HOUSEKEEPING_SECONDS = 60.0
+_SYNC_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Dealer:
             self._held.close()
             raise
         self._spawn(self._repeat(self._publish, self._settings.publish_seconds))
+        self._spawn(self._repeat(self._sync_signed, _SYNC_SECONDS))
         self._spawn(self._repeat(self.engine.probe, self._settings.probe_seconds))
         self._spawn(self._repeat(self.engine.forget_expired, _HOUSEKEEPING_SECONDS))
         self._spawn(self._repeat(self._tidy, self._settings.tidy_seconds))
@@ -120,8 +122,6 @@ class Dealer:
         vault = Vault(self._data.at_rest, limits.key_seconds)
         signer = self._data.signer()
         self.engine = Engine(lambda: SqliteStore(database), signer, vault, self._sources, limits)
-        if self.engine.store.origin != signer.name:
-            raise CutcardError(f"the store is the log {self.engine.store.origin}, the key that of {signer.name}")
         self.engine.on_health = self._threadsafe(self._show_health)
         self.engine.on_hands = self._threadsafe(self._watch)
         self.engine.on_batch = self._metrics.batch
@@ -258,12 +258,16 @@ class Dealer:
         self._ahead_told = ahead > most
         self._metrics.written_ahead.set(ahead)
 
+    async def _sync_signed(self) -> None:
+        await self._loop.run_in_executor(None, self.engine.sync_signed)
+
     async def _publish(self) -> None:
         note = self.engine.note
         size = read_checkpoint(note).size
         if size == self._published:
             return
         previous = self._published
+        await self._sync_signed()
         await self._reader.run(lambda store: _publish(self._data, previous, size, note, store))
         self._published = size
         self._metrics.published_entries.set(size)

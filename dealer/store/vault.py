@@ -51,7 +51,7 @@ class Vault:
         """
         if not folder.is_dir():
             raise VaultError(f"there is no folder for keys at rest at {folder}")
-        self._folder = folder
+        self.folder = folder
         self._identity = identity(folder)
         self.slots = Slots(folder / "seeds")
         self._lifetime = lifetime
@@ -133,7 +133,7 @@ class Vault:
                 _overwrite(path)
                 path.unlink()
             if gone:
-                sync_folder(self._folder)
+                sync_folder(self.folder)
         except OSError as error:
             raise VaultError(f"a key at rest that nothing needs cannot be destroyed: {error.strerror}") from None
 
@@ -143,7 +143,7 @@ class Vault:
         Raises:
             VaultError: it cannot be made, so no key could be.
         """
-        path = self._folder / "proof"
+        path = self.folder / "proof"
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -171,7 +171,7 @@ class Vault:
                 file.write(secret)
                 file.flush()
                 os.fsync(file.fileno())
-            sync_folder(self._folder)
+            sync_folder(self.folder)
         except OSError as error:
             raise VaultError(f"no key at rest can be made: {error.strerror}") from None
         self._ciphers[Purpose.ANSWER, key] = ChaCha20Poly1305(secret)
@@ -192,17 +192,17 @@ class Vault:
         try:
             return self._path(purpose, key).read_bytes()
         except FileNotFoundError:
-            if identity(self._folder) != self._identity:
-                raise VaultError(f"{self._folder} is not the folder any more that it was at the start") from None
+            if identity(self.folder) != self._identity:
+                raise VaultError(f"{self.folder} is not the folder any more that it was at the start") from None
             raise SealLost(f"the {purpose} key {key} at rest is gone") from None
         except OSError as error:
             raise VaultError(f"the {purpose} key {key} at rest cannot be read: {error.strerror}") from None
 
     def _path(self, purpose: Purpose, key: int) -> Path:
-        return self._folder / f"{purpose}-{key}.key"
+        return self.folder / f"{purpose}-{key}.key"
 
     def _files(self, purpose: Purpose) -> list[tuple[int, Path]]:
-        return [(int(path.stem.split("-")[1]), path) for path in self._folder.glob(f"{purpose}-*.key")]
+        return [(int(path.stem.split("-")[1]), path) for path in self.folder.glob(f"{purpose}-*.key")]
 
 
 def _sealed(cipher: ChaCha20Poly1305, key: int, data: bytes, context: bytes) -> Sealed:

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
+from dealer.service.datadir import DataDir
 from dealer.service.server import Settings
 from dealer.store.interface import VaultError
 from dealer.store.vault import Vault
@@ -16,7 +17,7 @@ from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2, log_pb2_grpc, table_pb2
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import AsyncRoom, dealer_inside
-from tests.integration.running import error_info, refusal, rid
+from tests.integration.running import error_info, refusal, rid, run_tool
 from tests.integration.table_room import TableRoom
 
 FAILED = grpc.StatusCode.FAILED_PRECONDITION
@@ -94,6 +95,10 @@ async def test_lost_hands_are_closed_together_and_their_tables_go_on(tmp_path: P
             following = await room.open(table)
             assert following.number == 2
             await room.play_out(following.hand_id)
+    audited = run_tool("audit", "verify", data / "public", "--key", DataDir.at(data).signer().verifier_key)
+    assert audited.returncode == 3, audited.stdout + audited.stderr
+    for hand in (dealt, fresh, offered):
+        assert hand.hand_id in audited.stdout
 
 
 async def test_what_the_double_loses_is_a_test_record_without_a_deck(tmp_path: Path) -> None:

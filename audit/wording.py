@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 
+def raised(text: str) -> str:
+    """Digits, signs and points raised, as an exponent is written.
+
+    >>> raised("-300"), raised("18.7")
+    ('⁻³⁰⁰', '¹⁸·⁷')
+    """
+    return text.translate(str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·"))
+
+
 def counted(count: int, one: str, many: str | None = None) -> str:
     """A count with its noun, as people say it.
 

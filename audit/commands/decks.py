@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,17 +13,20 @@ import numpy as np
 
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.commands.progress import decks_bar
+from audit.commands.run import command_line, inputs, note_input
 from audit.escrow import EscrowKeys
 from audit.keys import VerifierKey
 from audit.report.console import ReportConsole, print_json
+from audit.report.subject import file_digest, subject
 from audit.stats.batch import Bytes
 from audit.stats.corpus import SEATS, Corpus, family_names
 from audit.stats.counting import count_source
 from audit.stats.sources import DECK_KINDS, STANDARD52, DeckKind, open_source, read_order
 from audit.stats.sources.logs import log_opener
-from audit.stats.types import BatteryResult, Source
+from audit.stats.sources.opening import Decks
+from audit.stats.types import BatteryResult
 from audit.stats.workers import cores
-from audit.verify import Options
+from audit.verify import Options, Report
 
 EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3, "unreadable": 4}
 
@@ -178,7 +182,7 @@ def collected(
     return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test, only_passing)
 
 
-def open_decks(options: DeckOptions) -> tuple[Source, Bytes | None]:
+def open_decks(options: DeckOptions) -> tuple[Decks, Bytes | None]:
     """The decks and the order that they were in before the shuffle, None for the reference order.
 
     Raises:
@@ -212,7 +216,7 @@ def _array_width(source: str) -> int | None:
     return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None
 
 
-def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Source]:
+def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Decks]:
     """Counts all decks, with a progress bar on a terminal; with the counts comes the source, read to its end."""
     source, order = open_decks(options)
     with decks_bar(source.total) as progress:
@@ -241,18 +245,34 @@ report_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 
 
-def show(result: BatteryResult, output: str, report: Path | None) -> int:
-    """Prints the result, writes the report; the exit code."""
+def note_files(names: Iterable[str | Path]) -> None:
+    """Notes the digest of each name that is a file; what cannot be read is complained of where it is read as decks."""
+    for name in names:
+        if Path(name).is_file():
+            with suppress(OSError):
+                note_input(file_digest(Path(name)))
+
+
+def show(result: BatteryResult, output: str, report: Path | None, reports: Sequence[Report] = ()) -> int:
+    """Prints the result, writes the report; the exit code.
+
+    Args:
+        result: what the battery found.
+        output: `text` or `json`.
+        report: where the HTML goes.
+        reports: the audit of each log that was read.
+    """
+    about = subject(command_line(), reports, inputs(), result.alpha)
     if report is not None:
         from audit.report import html  # plots need matplotlib, which a plain answer does not
 
-        html.write(result, report)
+        html.write(result, report, about)
     if output == "json":
         from audit.report.statsjson import as_json
 
-        print_json(as_json(result))
+        print_json(as_json(result, about))
     else:
         from audit.report.statstext import print_result
 
-        print_result(result, ReportConsole(soft_wrap=False))
+        print_result(result, ReportConsole(soft_wrap=False), about)
     return EXIT_CODES[result.verdict]

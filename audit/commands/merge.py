@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from audit.commands.decks import EPILOG, alpha_option, json_option, report_option, show
+from audit.commands.decks import EPILOG, alpha_option, json_option, note_files, report_option, show
 from audit.commands.options import format_option
 from audit.commands.progress import working
 from audit.stats.battery import judge
@@ -36,6 +36,7 @@ def merge(
 
     The verdict is that of one run of `audit stats` over all their sources, to the last digit.
     """
+    note_files(parts)
     with working("merging"):
         corpus = merge_parts(list(parts))
     if merged is not None:

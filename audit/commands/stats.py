@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from audit.commands.decks import (
     count_decks,
     deck_options,
     json_option,
+    note_files,
     open_decks,
     report_option,
     show,
@@ -26,6 +28,7 @@ from audit.stats.battery import judge, no_decks, unreadable
 from audit.stats.sequential import watch
 from audit.stats.sources.logs import LogFailsError
 from audit.stats.types import BatteryResult
+from audit.verify import Report
 
 
 @click.command(epilog=EPILOG)
@@ -51,22 +54,26 @@ def stats(
     if sequential and options.dimensions:
         raise click.UsageError("--sequential watches all decks together; leave out --by and --strata")
     form = "json" if as_json else output
+    reports: Sequence[Report] = ()
+    note_files([*options.sources, *(path for _, path in options.strata), options.order])
     try:
-        result = _tested(options, alpha, sequential)
+        result, reports = _tested(options, alpha, sequential)
     except LogFailsError as error:
-        result = unreadable(alpha, options.sources, why=str(error), findings=error.findings, logs=[error.sample])
+        reports, findings = [error.report], error.report.findings
+        result = unreadable(alpha, options.sources, why=str(error), findings=findings, logs=[error.sample])
     except InputError as error:
         if form == "text":
             raise
         result = unreadable(alpha, options.sources, why=str(error))
-    ctx.exit(show(result, form, report))
+    ctx.exit(show(result, form, report, reports))
 
 
-def _tested(options: DeckOptions, alpha: float, sequential: bool) -> BatteryResult:
+def _tested(options: DeckOptions, alpha: float, sequential: bool) -> tuple[BatteryResult, Sequence[Report]]:
     if sequential:
         source, order = open_decks(options)
         with decks_bar(source.total) as progress:
-            return watch(source, alpha, order=order, names=options.tests, progress=progress)
+            return watch(source, alpha, order=order, names=options.tests, progress=progress), source.reports
     corpus, source = count_decks(options)
     with working("judging"):
-        return judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)
+        result = judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)
+    return result, source.reports

@@ -12,7 +12,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
-from audit.report import plots, words
+from audit.report import plots, subject, words
+from audit.report.subject import Subject
 from audit.stats.names import card_name
 from audit.stats.types import Bars, BatteryResult, TestResult
 
@@ -40,11 +41,12 @@ class _Stratum:
     fails: bool
 
 
-def render(result: BatteryResult) -> str:
+def render(result: BatteryResult, about: Subject | None = None) -> str:
     """The report, whole.
 
     Args:
         result: what the battery found.
+        about: what the report is of.
 
     Returns:
         HTML without a reference to anything outside itself.
@@ -56,23 +58,25 @@ def render(result: BatteryResult) -> str:
     environment.filters.update(
         p=words.p_text, odds=words.odds, number=words.number_text, whole=lambda value: f"{value:,}"
     )
-    return environment.get_template("report.html.j2").render(_context(result))
+    return environment.get_template("report.html.j2").render(_context(result, about))
 
 
-def write(result: BatteryResult, path: Path) -> None:
+def write(result: BatteryResult, path: Path, about: Subject | None = None) -> None:
     """Writes the report to a file."""
-    path.write_text(render(result), encoding="utf-8")
+    path.write_text(render(result, about), encoding="utf-8")
 
 
-def _context(result: BatteryResult) -> dict[str, Any]:
+def _context(result: BatteryResult, about: Subject | None) -> dict[str, Any]:
     overall = [test for test in result.tests if not test.dimension]
     made = [test for test in result.tests if not isnan(test.p)]
     worst = words.most_telling(result.tests, WORST if result.verdict == "fail" else WORST_OF_NOTHING)
+    drawn = list(_with_pictures(worst))
     z = None if result.pictures is None else result.pictures.z
     limit = 4.0 if z is None else plots.limit_of(z)
-    strata = _strata(result)
+    strata, strata_tests = _strata(result), _strata_tests(result)
     return {
         "result": result,
+        "about": [] if about is None else list(subject.rows(about)),
         "sentence": words.verdict_sentence(result),
         "ask_verify": words.ASK_VERIFY.replace("`", ""),
         "left_out": [text for text in map(words.what_is_left_out, result.logs) if text],
@@ -81,11 +85,16 @@ def _context(result: BatteryResult) -> dict[str, Any]:
         "made": made,
         "overall": overall,
         "fewest": min((test.needs for test in overall), default=0),
-        "worst": list(_with_pictures(worst)),
+        "worst": drawn,
+        "any_picture": any(picture for _, picture in drawn),
         "worst_stratum": _worst_stratum(result, worst),
         "families": _by_family(overall),
         "deepest": any(test.p <= 10**-plots.DEEPEST for test in made),
-        "strata_tests": _strata_tests(result),
+        "strata_tests": strata_tests,
+        "strata_groups": [
+            ([test for test in strata_tests if test.verdict == "fail"], False),
+            ([test for test in strata_tests if test.verdict != "fail"], True),
+        ],
         "strata_total": sum(bool(test.dimension) for test in result.tests),
         "strata": strata[:MULTIPLES],
         "strata_left_out": len(strata) - len(strata[:MULTIPLES]),
@@ -119,11 +128,29 @@ def _worst_stratum(result: BatteryResult, worst: Sequence[TestResult]) -> tuple[
     return None
 
 
-def _by_family(tests: Sequence[TestResult]) -> dict[str, list[TestResult]]:
+@dataclass(frozen=True)
+class _Family:
+    """The tests of one family, and what its folded line says."""
+
+    name: str
+    tests: Sequence[TestResult]
+    failing: int
+    least: float | None
+
+
+def _by_family(tests: Sequence[TestResult]) -> list[_Family]:
     families: dict[str, list[TestResult]] = {}
     for test in tests:
         families.setdefault(test.family, []).append(test)
-    return families
+    return [
+        _Family(
+            name,
+            own,
+            sum(test.verdict == "fail" for test in own),
+            min((test.p_adjusted for test in own if not isnan(test.p)), default=None),
+        )
+        for name, own in families.items()
+    ]
 
 
 def _profiles(z: NDArray[np.float64]) -> Iterator[tuple[str, str]]:

@@ -23,9 +23,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from audit.report.words import superscript
 from audit.stats.names import card_name, rank_name
 from audit.stats.types import Bars, TestResult
+from audit.wording import raised
 
 INKS = {"#010101": "ink", "#020202": "faint", "#030303": "good", "#040404": "bad", "#050505": "few", "#060606": "many"}
 """Stand-in colours, and the style sheet's variables that take their place."""
@@ -206,7 +206,7 @@ def _one_in(decades: float, _: int) -> str:
     """10^decades as a person writes it, for a tick."""
     if decades < 0 or decades != int(decades):
         return ""
-    return f"{10 ** int(decades):,}" if decades < 4 else f"10{superscript(int(decades))}"
+    return f"{10 ** int(decades):,}" if decades < 4 else f"10{raised(str(int(decades)))}"
 
 
 def bars(tests: Sequence[TestResult]) -> str:

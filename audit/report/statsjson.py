@@ -6,16 +6,19 @@ import json
 from dataclasses import asdict
 from math import isfinite
 
+from audit.report import subject
+from audit.report.subject import Subject
 from audit.stats.errorcontrol import benjamini_hochberg
 from audit.stats.types import BatteryResult, TestResult
 
 
-def as_json(result: BatteryResult) -> str:
+def as_json(result: BatteryResult, about: Subject | None = None) -> str:
     """One JSON object, indented; what is no number is null, and no number is rounded."""
     rates = iter(benjamini_hochberg([test.p for test in result.tests if isfinite(test.p)]).tolist())
     return json.dumps(
         {
             "verdict": result.verdict,
+            "of": None if about is None else subject.as_json(about),
             "decks": result.decks,
             "cards": result.cards,
             "alpha": result.alpha,

@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from audit.outside import plain
+from audit.report import subject
+from audit.report.subject import Subject
 from audit.report.words import ASK_VERIFY, most_telling, number_text, odds, p_text, verdict_sentence, what_is_left_out
 from audit.stats.types import BatteryResult, TestResult
 
@@ -17,7 +19,7 @@ _STYLES = {"pass": "bold green", "fail": "bold red", "insufficient": "bold yello
 _SHOWN = 8
 
 
-def print_result(result: BatteryResult, console: Console) -> None:
+def print_result(result: BatteryResult, console: Console, about: Subject | None = None) -> None:
     """Verdict first, then what speaks loudest, what could not be tested, and what could not have been seen."""
     console.print(f"[{_STYLES[result.verdict]}]{result.verdict.upper()}[/]  {escape(plain(verdict_sentence(result)))}")
     for log in result.logs:
@@ -51,6 +53,10 @@ def print_result(result: BatteryResult, console: Console) -> None:
         console.print("What could not have been seen:")
         for effect in result.detectable:
             console.print(f"  {escape(effect.sentence)}")
+    if about is not None:
+        console.print("This report:")
+        for label, value in subject.rows(about):
+            console.print(f"  {label:<8} {escape(plain(value))}")
 
 
 def _table(tests: Iterable[TestResult], title: str) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan, log10
 
 from audit.stats.types import BatteryResult, LogSample, TestResult
-from audit.wording import counted
+from audit.wording import counted, raised
 
 ASK_VERIFY = (
     "Whoever makes a log would choose the sample, so decks of a log that does not verify are not tested. `audit "
@@ -88,12 +88,7 @@ def p_text(p: float) -> str:
     if p >= 0.000995:
         return f"{p:.2g}"
     mantissa, _, exponent = f"{p:.1e}".partition("e")
-    return f"{mantissa}·10{superscript(int(exponent))}"
-
-
-def superscript(number: int) -> str:
-    """The digits of a number raised, as of an exponent."""
-    return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa}·10{raised(str(int(exponent)))}"
 
 
 def number_text(value: float) -> str:

@@ -20,6 +20,7 @@ from audit.stats.families.third_street import BOTH_PAIRED, PAIR
 from audit.stats.nulls import DESCENTS
 from audit.stats.pvalue import FAVOURED, poisson_tail
 from audit.stats.types import Detectable
+from audit.wording import raised
 
 POWER = 0.99
 
@@ -105,7 +106,7 @@ def _seeds(decks: int, n: int, level: float) -> Detectable:
     if bits <= 0:
         return Detectable(name, nan, unit, f"No seed space would show in {decks:,} decks.")
     sentence = (
-        f"If every deck came from one of 2^{bits:.1f} seeds or fewer, repeats would show it; "
+        f"If every deck came from one of 2{raised(f'{bits:.1f}')} seeds or fewer, repeats would show it; "
         f"a larger seed space, or a key that somebody knows, {decks:,} decks need not show."
     )
     return Detectable(name, bits, unit, sentence)

@@ -119,6 +119,9 @@ def test_only_hands_that_pass_are_tested_where_that_is_asked_for_and_the_headlin
     report = json.loads(_stats(folder, book, "--only-hands-that-pass", "--json").output)
     assert (report["verdict"], report["decks"]) == ("pass", 110)
     assert report["left_out"] == {"open": 1, "lost": 0, "failed": 30}
+    about = report["of"]
+    assert (about["origin"], about["size"], about["hands"]) == (book.signer.origin, len(book.entries), 141)
+    assert about["key_id"] == book.signer.verifier.key_id.hex()
 
 
 def test_a_counted_part_carries_what_was_left_out(tmp_path: Path) -> None:

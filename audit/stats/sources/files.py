@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from audit.errors import InputError
 from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, parse_block, what_repeats
 from audit.stats.types import CHUNK, Chunk, LogSample
+from audit.verify import Report
 
 _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -28,6 +29,7 @@ class Part(Protocol):
     total: int | None
     notes: list[str]
     logs: list[LogSample]
+    reports: list[Report]
     labelled: bool
     """Whether its chunks have labels of their own."""
 
@@ -46,6 +48,7 @@ class _Unlabelled:
         self.total = total
         self.notes: list[str] = []
         self.logs: list[LogSample] = []
+        self.reports: list[Report] = []
         self._kind = kind
 
 

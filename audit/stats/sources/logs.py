@@ -27,13 +27,13 @@ class LogFailsError(InputError):
 
     Attributes:
         sample: what there is of it; nothing is counted.
-        findings: why it fails, the first findings of each check.
+        report: the audit, with why it fails.
     """
 
-    def __init__(self, message: str, sample: LogSample, findings: tuple[Finding, ...]) -> None:
+    def __init__(self, message: str, sample: LogSample, report: Report) -> None:
         super().__init__(message)
         self.sample = sample
-        self.findings = findings
+        self.report = report
 
 
 class _Accused:
@@ -157,6 +157,7 @@ class LogDecks:
         self.total: int | None = None
         self.notes: list[str] = []
         self.logs: list[LogSample] = []
+        self.reports: list[Report] = []
         self._log = log
         self._options = options
         self._kind = kind
@@ -183,11 +184,12 @@ class LogDecks:
             raise InputError(why if self.name in why else f"{self.name}: {why}")
         bad = accused.ids()
         if report.exit_code == EXIT_CODES["invalid"] and not self._only_passing:
-            raise LogFailsError(self._why_not(report), self._sample(report, spool, len(bad), 0), report.findings)
+            raise LogFailsError(self._why_not(report), self._sample(report, spool, len(bad), 0), report)
         # What a hand is by itself was checked before it was handed over; these failed for what stands around them.
         spool.leave_out(bad)
         self._dealer = report.checkpoint.origin if report.checkpoint else ""
         self.total = spool.count
+        self.reports = [report]
         self.logs = [self._sample(report, spool, len(bad), spool.count)]
         if report.verdict == "test-record":
             self.notes.append(f"{self.name}: a test record: whoever made it could choose its decks")

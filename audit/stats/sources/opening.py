@@ -15,6 +15,7 @@ from audit.stats.sources.cards import STANDARD52, DeckKind
 from audit.stats.sources.files import Part, StreamDecks, open_file
 from audit.stats.sources.labels import LabelFile
 from audit.stats.types import Chunk, LogSample
+from audit.verify import Report
 
 OpenLog = Callable[[str, DeckKind], Part]
 """Opens a log by its address; handed in, so that files of decks need nothing of the verifier."""
@@ -45,6 +46,11 @@ class Decks:
     def logs(self) -> list[LogSample]:
         """For each log that was read, what of it is among the decks."""
         return [sample for part in self._parts for sample in part.logs]
+
+    @property
+    def reports(self) -> list[Report]:
+        """The audit of each log that was read."""
+        return [report for part in self._parts for report in part.reports]
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""

@@ -1,5 +1,6 @@
 """`audit stats`, `audit count` and `audit merge`: exit codes, JSON and what people read (API.md, Commands)."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -142,8 +143,18 @@ def test_counted_parts_merge_to_the_same_json(folder: Path) -> None:
     merged = json.loads(_run("merge", folder / "a.part", folder / "b.part", "--json").output)
     whole = json.loads(_run("stats", folder / "all.npy", "--json", "--jobs", 1).output)
     for one in (merged, whole):
-        del one["sources"]
+        del one["sources"], one["of"]
     assert merged == whole
+
+
+def test_each_answer_says_of_what_it_is(folder: Path) -> None:
+    told = json.loads(_run("stats", folder / "fair.npy", "--json", "--jobs", 1, "--report", folder / "r.html").output)
+    digest = hashlib.sha256((folder / "fair.npy").read_bytes()).hexdigest()
+    assert told["of"]["inputs"] == [{"name": str(folder / "fair.npy"), "sha256": digest}]
+    assert told["of"]["alpha"] == 1e-6
+    for text in (_run("stats", folder / "fair.npy", "--jobs", 1).output, (folder / "r.html").read_text()):
+        assert digest in text.replace("\n", "").replace(" ", "")
+        assert told["of"]["code_digest"] in text.replace("\n", "").replace(" ", "")
 
 
 def test_sequential_says_when_it_rang(folder: Path) -> None:

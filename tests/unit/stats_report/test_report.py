@@ -7,12 +7,14 @@ from math import nan
 import numpy as np
 import pytest
 
+from audit.findings import Finding
 from audit.report import words
 from audit.report.html import MULTIPLES, STRATA_ROWS, render, write
 from audit.report.plots import p_points
+from audit.stats.battery import unreadable
 from audit.stats.gallery import GALLERY
 from audit.stats.power import examine
-from audit.stats.types import Bars, BatteryResult, Detectable, Pictures, TestResult
+from audit.stats.types import Bars, BatteryResult, Detectable, LogSample, Pictures, TestResult
 
 
 def a_test(name="card x position", p=0.3, p_adjusted=1.0, verdict="pass", **more):
@@ -257,3 +259,31 @@ def test_the_batterys_own_words_fit_in(name, decks, verdict):
     assert result.detectable[0].sentence in Page(html).words()
     assert ("Apart by day" in html) == (name == "day-swap-any")
     assert ("where the alarm was clearest" in html) == (name == "day-swap-any")
+
+
+def test_families_fold_and_one_with_an_alarm_is_open():
+    html = render(failing())
+    assert "<details open>" in html
+    assert "<details open>" not in render(CASES["pass"])
+    assert html.count("<details") == len({test.family for test in failing().tests})
+
+
+def test_pictures_are_spoken_of_only_where_there_are_some():
+    assert "pictures below" not in Page(render(CASES["pass"])).words()
+    drawn = a_test("wins", p=1e-3, bars=Bars("seat", np.array([90, 110]), 200, 0.5))
+    assert "pictures below" in Page(render(a_result(tests=(drawn,)))).words()
+    without = Page(render(a_result(pictures=None))).words()
+    assert "Where the cards lay" not in without
+
+
+def test_a_log_that_does_not_verify_is_red_and_names_the_check():
+    sample = LogSample("LOG", 0, open=2, failed=1, checks={"seed": 1})
+    found = Finding("seed", 7, None, "expected <aa>, found bb")
+    result = unreadable(1e-6, ["LOG"], why="LOG does not verify", findings=[found], logs=[sample])
+    html = render(result)
+    assert '<header class="verdict unreadable">' in html
+    text = Page(html).words()
+    assert "Nothing was tested: a log does not verify: LOG (seed failed 1 time)." in text
+    assert "entry 7: expected <aa>, found bb" in text
+    assert "2 open hands" in text
+    assert "All tests" not in text

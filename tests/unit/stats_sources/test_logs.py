@@ -137,7 +137,7 @@ def test_more_findings_than_a_report_keeps_leave_out_all_their_hands(tmp_path, m
         entry["seed"] = seeds[0]["seed"]
     with pytest.raises(LogFailsError) as caught:
         read_book(book, tmp_path)
-    assert len(caught.value.findings) < 29
+    assert len(caught.value.report.findings) < 29
     ids, source = read_book(book, tmp_path, only_passing=True)
     assert ids == [UUID(seeds[0]["hand"]).bytes]
     assert source.logs[0].failed == 29

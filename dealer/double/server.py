@@ -72,7 +72,9 @@ class Double(Dealer):
             row = unit.table(table)
             if row is None or row.number < number:
                 unused.append((table, number))
-        return Use(tuple(unused), tuple(sorted(self._opened.items())), self.faults.unmet())
+        offered = [unit.hand(hand).state for hand in self.engine.live]  # which may have asked for no deck yet
+        opened = self._opened | {state.table: state.number for state in offered}
+        return Use(tuple(unused), tuple(sorted(opened.items())), self.faults.unmet())
 
     async def ask_use(self) -> Use:
         """Returns the same to whoever is not the writer."""

@@ -23,7 +23,7 @@ from audit.forms import hand_text
 class Case(NamedTuple):
     """All entries of one hand, with their log indexes. `offer` is None without one, `close` while the hand is open.
 
-    Where `after_close`, the commit stands behind its hand's close, so that its offer is not to be had any more.
+    Where `without_offer`, the offer that the commit names is not to be had here, and is not asked after.
     """
 
     commit: Commit
@@ -31,7 +31,7 @@ class Case(NamedTuple):
     offer: Offer | None = None
     close: Close | None = None
     close_index: int = -1
-    after_close: bool = False
+    without_offer: bool = False
 
 
 @dataclass(slots=True, repr=False)
@@ -138,11 +138,10 @@ def _against_offer(offer: Offer, commit: Commit, names: list[str]) -> str | None
     if taken & silent or taken | silent != set(invited):
         odd = sorted(taken & silent) or sorted(set(invited) - taken - silent)
         return f"contributor {odd[0]} must be either in contributions or in withheld, once"
-    commitments = dict(offer.contributors)
     for name, value in commit.contributions:
-        found = protocol.sha256(protocol.contribution_preimage(offer.table, offer.number, name, value))
-        if found != commitments[name]:
-            return f"contribution of {name}: expected commitment {commitments[name].hex()}, found {found.hex()}"
+        wrong = check_invited(offer, name, value)
+        if wrong is not None:
+            return wrong
     return None
 
 
@@ -221,32 +220,70 @@ def check_deck(
 def check_opening(commit: Commit, close: Close, deck: Sequence[str] | None) -> str | None:
     """`opening`: opened cards are distinct, match their commitments, and agree with the deck where it is known."""
     listed = close.card_commitments
+    wrong = check_list(commit, listed) if listed is not None else None
+    if wrong is not None or close.openings is None:
+        return wrong
+    return _check_opened(commit, close.openings, listed, deck)
+
+
+def check_list(commit: Commit, listed: bytes) -> str | None:
+    """`opening`: the card commitments, joined, are as many as the deck has cards and give the deck commitment."""
+    size = len(protocol.DECKS[commit.deck])
+    if len(listed) != size * protocol.HASH_BYTES:
+        return f"expected {size} card commitments, found {len(listed) // protocol.HASH_BYTES}"
+    found = protocol.deck_commitment(commit.hand, listed)
+    if found != commit.deck_commitment:
+        return f"card commitments: expected deck commitment {commit.deck_commitment.hex()}, found {found.hex()}"
+    return None
+
+
+def check_card(commit: Commit, position: int, card: str, salt: bytes, listed: bytes | None) -> str | None:
+    """`opening`: one opened card is of the deck kind and matches its commitment, as far as a list was given."""
+    kind = protocol.DECKS[commit.deck]
+    if position >= len(kind):
+        return f"position {position} is opened in a deck of {len(kind)}"
+    if card not in kind:
+        return f"position {position}: {card!a} is no card of {commit.deck}"
     if listed is not None:
-        size = len(protocol.DECKS[commit.deck])
-        if len(listed) != size * protocol.HASH_BYTES:
-            return f"expected {size} card commitments, found {len(listed) // protocol.HASH_BYTES}"
-        found = protocol.deck_commitment(commit.hand, listed)
-        if found != commit.deck_commitment:
-            return f"card commitments: expected deck commitment {commit.deck_commitment.hex()}, found {found.hex()}"
-    return _check_opened(commit, close.openings, listed, deck) if close.openings is not None else None
+        expected = listed[32 * position : 32 * position + 32]
+        found = protocol.card_commitment(commit.hand, position, card, salt)
+        if found != expected:
+            return f"position {position}: expected card commitment {expected.hex()}, {card} gives {found.hex()}"
+    return None
+
+
+def check_acknowledged(commit: Commit, contributor: str, value: bytes) -> str | None:
+    """`entropy`: a value that the dealer has acknowledged is the one that went into the deck (section 3)."""
+    if contributor in commit.withheld:
+        return f"{contributor} gave its value in time and is listed as silent"
+    values = dict(commit.contributions)
+    if contributor not in values:
+        return f"the value of {contributor} was acknowledged, and the commit names it nowhere"
+    if values[contributor] != value:
+        return f"{contributor}: expected the acknowledged value {value.hex()}, found {values[contributor].hex()}"
+    return None
+
+
+def check_invited(offer: Offer, contributor: str, value: bytes) -> str | None:
+    """`entropy`: a value matches the commitment that its contributor gave before the hand (section 3)."""
+    commitments = dict(offer.contributors)
+    if contributor not in commitments:
+        return f"{contributor} was not invited"
+    found = protocol.sha256(protocol.contribution_preimage(offer.table, offer.number, contributor, value))
+    if found == commitments[contributor]:
+        return None
+    return f"contribution of {contributor}: expected commitment {commitments[contributor].hex()}, found {found.hex()}"
 
 
 def _check_opened(commit: Commit, openings: Openings, listed: bytes | None, deck: Sequence[str] | None) -> str | None:
-    kind = protocol.DECKS[commit.deck]
     last = -1
     for position, card, salt in zip(openings.positions, openings.cards, openings.salts, strict=True):
         if position <= last:
             return f"opened positions do not ascend: {position} after {last}"
         last = position
-        if position >= len(kind):
-            return f"position {position} is opened in a deck of {len(kind)}"
-        if card not in kind:
-            return f"position {position}: {card!a} is no card of {commit.deck}"
-        if listed is not None:
-            expected = listed[32 * position : 32 * position + 32]
-            found = protocol.card_commitment(commit.hand, position, card, salt)
-            if found != expected:
-                return f"position {position}: expected card commitment {expected.hex()}, {card} gives {found.hex()}"
+        wrong = check_card(commit, position, card, salt, listed)
+        if wrong is not None:
+            return wrong
     if len(set(openings.cards)) != len(openings.cards):
         twice = next(card for card, count in Counter(openings.cards).items() if count > 1)
         return f"{twice} is opened at more than one position"
@@ -338,7 +375,7 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     digest = protocol.entropy_digest(commit.hand, commit.contributions)
     outcome.made.append("entropy")
     absent, wrong = check_entropy(case.offer, commit, digest)
-    note("entropy", case.commit_index, None if case.after_close else absent, missing_offer=True)
+    note("entropy", case.commit_index, None if case.without_offer else absent, missing_offer=True)
     note("entropy", case.commit_index, wrong)
     if commit.escrow is not None:
         outcome.note_escrow_key(case.commit_index, commit.escrow, keys)

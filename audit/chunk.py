@@ -16,10 +16,9 @@ from audit.dealt import Dealt, dealt_hand
 from audit.entries import Close, Commit, Offer, Unknown, parse
 from audit.errors import FormatError
 from audit.escrow import EscrowKeys
-from audit.events import Fold, Show
 from audit.findings import Finding
 from audit.forms import SchemaError, hand_text
-from audit.lifecycle import CloseTrace, CommitTrace, OfferTrace, Trace, Unchecked
+from audit.lifecycle import Trace, Unchecked, trace_of
 from audit.log import Log
 from audit.merkle import Peaks, full_root, leaf_hash
 from audit.protocol import HASH_BYTES, sha256
@@ -120,7 +119,7 @@ def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
         assert close is None or isinstance(close, Close)
         at = item.close[0] if item.close is not None else -1
         if commit is not None and item.commit is not None:
-            _add_hand(setting, Case(commit, item.commit[0], offer, close, at, item.after_close), checked)
+            _add_hand(setting, Case(commit, item.commit[0], offer, close, at, item.without_offer), checked)
         elif offer is not None and item.offer is not None:
             _add_outcome(check_offered(offer, item.offer[0], setting.keys, close, at), checked)
     return checked
@@ -147,7 +146,7 @@ class _Reader:
                 if case is not None:
                     _add_hand(self._setting, case, self._read.hands)
         self._read.traces = [
-            _trace(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
+            trace_of(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
         ]
         self._read.times = self._period()
         return self._read
@@ -288,13 +287,3 @@ def _voided(case: Case, outcome: Outcome) -> Iterator[VoidedHand]:
         hand = voided_hand(case.commit, outcome.deck)
         if hand is not None:
             yield hand
-
-
-def _trace(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trace:
-    if isinstance(entry, Commit):
-        taken = tuple([name for name, _ in entry.contributions])
-        return CommitTrace(at, entry.hand, entry.table, entry.number, entry.offer, taken, entry.withheld, kept)
-    if isinstance(entry, Close):
-        dealt = any(not isinstance(event, Fold | Show) for event in entry.events)
-        return CloseTrace(at, entry.hand, entry.commit, entry.offer, entry.outcome, entry.reason, dealt, kept)
-    return OfferTrace(at, entry.hand, entry.table, entry.number, kept)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from audit.duplicates import Duplicates
+from audit.entries import Close, Commit, Offer
+from audit.events import Fold, Show
 from audit.findings import Finding, Several, Tally
 from audit.forms import hand_text
 from audit.lost import LostHands
@@ -63,24 +65,35 @@ class CloseTrace(NamedTuple):
 Trace = OfferTrace | CommitTrace | CloseTrace
 
 
+def trace_of(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trace:
+    """What `lifecycle` needs of the entry at log index `at`; `kept` is its bytes where they are needed again."""
+    if isinstance(entry, Commit):
+        taken = tuple([name for name, _ in entry.contributions])
+        return CommitTrace(at, entry.hand, entry.table, entry.number, entry.offer, taken, entry.withheld, kept)
+    if isinstance(entry, Close):
+        dealt = any(not isinstance(event, Fold | Show) for event in entry.events)
+        return CloseTrace(at, entry.hand, entry.commit, entry.offer, entry.outcome, entry.reason, dealt, kept)
+    return OfferTrace(at, entry.hand, entry.table, entry.number, kept)
+
+
 class Unchecked(NamedTuple):
     """The bytes of a hand that was not checked where it was read, with their log indexes; an open one may lack some."""
 
     commit: tuple[int, bytes] | None
     offer: tuple[int, bytes] | None
     close: tuple[int, bytes] | None
-    after_close: bool = False
+    without_offer: bool = False
 
 
 @dataclass(slots=True)
 class Hand:
-    """A hand that is open; `after_close` where it has been closed before, as far as its number tells."""
+    """A hand that is open; `without_offer` where its number was used before: its offer went with the close."""
 
     hand: bytes
     table: str
     number: int
     opened: int
-    after_close: bool = False
+    without_offer: bool = False
     offer: OfferTrace | None = None
     commits: dict[int, CommitTrace] = field(default_factory=dict)
 
@@ -94,7 +107,7 @@ class Hand:
         if (opening is not None and opening.raw is None) or (close is not None and close.raw is None):
             return None
         commit = opening if isinstance(opening, CommitTrace) else None
-        return Unchecked(_kept(commit), _kept(self.offer), _kept(close), self.after_close)
+        return Unchecked(_kept(commit), _kept(self.offer), _kept(close), self.without_offer)
 
 
 def _kept(trace: Trace | None) -> tuple[int, bytes] | None:
@@ -134,6 +147,13 @@ class Lifecycle:
         self._by_offer: dict[int, Hand] = {}
         self._in_play = 0
         self.lost = LostHands()
+
+    def follow(self, trace: OfferTrace | CommitTrace) -> None:
+        """Follows an offer or a commit."""
+        if isinstance(trace, OfferTrace):
+            self.offer(trace)
+        else:
+            self.commit(trace)
 
     def offer(self, trace: OfferTrace) -> None:
         """Follows an offer."""
@@ -227,6 +247,13 @@ class Lifecycle:
                     yield unchecked
         self._tally.missing += [*self.lost.texts(), *still_open.texts()]
 
+    def shared_ids(self) -> Iterator[Finding]:
+        """Hands that share an id (check `seed`); the same number opened again at its table is `lifecycle`'s."""
+        for twice in self._ids.found():
+            if twice.first_data != twice.second_data:
+                detail = f"this id is also that of the hand opened at entry {twice.first}"
+                yield Finding("seed", twice.second, hand_text(twice.key), detail)
+
     def _open_hands(self) -> Iterable[Hand]:
         hands = [*self._by_offer.values(), *self._by_commit.values()]
         return {hand.opened: hand for hand in hands}.values()
@@ -236,7 +263,7 @@ class Lifecycle:
         if table is None:
             table = self.tables[trace.table] = TableLife(order=len(self.tables))
         self._ids.add(trace.hand, trace.at, trace.number.to_bytes(8, "big") + table.order.to_bytes(8, "big"))
-        hand = Hand(trace.hand, trace.table, trace.number, trace.at, after_close=trace.number <= table.number)
+        hand = Hand(trace.hand, trace.table, trace.number, trace.at, without_offer=trace.number <= table.number)
         self._in_play += 1
         if table.current is not None:
             self._fail(trace.at, trace.hand, f"opened at table {trace.table} while {table.current.name} is in play")
@@ -280,3 +307,28 @@ class Lifecycle:
 
     def _fail(self, at: int, hand: bytes, detail: str) -> None:
         self._tally.add([Finding("lifecycle", at, hand_text(hand), detail)])
+
+
+def follow_alone(entries: Iterable[tuple[int, Offer | Commit | Close]], unknown: int | None = None) -> list[Finding]:
+    """What `lifecycle` (and `seed`, of the id) finds in entries by themselves, out of the log around them.
+
+    Args:
+        entries: entries that should be one hand's, each with its log index. The number of the first is taken for its
+            table's next, as far as the table can have come to it.
+        unknown: the first index of an unknown entry that may explain what is found behind it; None where all are known.
+    """
+    tally = Tally(first_unknown=unknown)
+    with Duplicates(ID_BYTES, SLOT_BYTES) as ids:
+        lifecycle = Lifecycle(tally, ids)
+        for at, entry in sorted(entries, key=lambda each: each[0]):
+            trace = trace_of(at, entry, b"")
+            if isinstance(trace, CloseTrace):
+                lifecycle.close(trace)
+                continue
+            if not lifecycle.tables:
+                # Each hand before this one has two entries at least.
+                number = min(trace.number - 1, at // 2)
+                lifecycle.tables[trace.table] = TableLife(number=number)
+            lifecycle.follow(trace)
+        tally.add(lifecycle.shared_ids())
+    return list(tally.findings())

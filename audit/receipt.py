@@ -12,7 +12,7 @@ from audit.forms import SchemaError, hand_text
 from audit.keys import VerifierKey
 from audit.log import Log
 from audit.merkle import check_inclusion, leaf_hash
-from audit.signed import TEST_NAME
+from audit.signed import check_origin, is_test_name
 from audit.tiles import WIDTH
 from audit.wording import counted
 
@@ -28,26 +28,31 @@ class Step:
 
 @dataclass(slots=True)
 class Evidence:
-    """What a receipt or acknowledgement came to.
+    """The result of checking a piece of evidence.
 
     Attributes:
-        kind: `receipt` or `acknowledgement`.
+        kind: what it is, such as `receipt`.
         facts: what it says, name by name, in the order in which to print them.
         steps: what was checked.
         is_test: it is a test double's.
+        proven: something in it is under a signature of the pinned key; where nothing is, there is no verdict. (A
+            receipt or acknowledgement is all signature: one that is missing is what is wrong with it.)
     """
 
     kind: str
     facts: dict[str, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     is_test: bool = False
+    proven: bool = True
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
         """Verdict and exit code, by the rules of PROTOCOL.md section 10."""
         if self.is_test and not allow_test:
             return "test-record", EXIT_CODES["unreadable"]
         states = {step.state for step in self.steps}
-        if "fail" in states:
+        if not self.proven:
+            verdict = "incomplete"
+        elif "fail" in states:
             verdict = "invalid"
         elif "unknown" in states:
             verdict = "unreadable"
@@ -86,11 +91,9 @@ def check_evidence(
 
 
 def _check_signature(evidence: Evidence, signed: note.Note, key: VerifierKey | None) -> None:
-    evidence.is_test = any(s.name.startswith(TEST_NAME) for s in signed.signatures)
     if key is None:
         evidence.steps.append(Step("signature", "missing", "no verifier key was given (--key)"))
         return
-    evidence.is_test = evidence.is_test or key.name.startswith(TEST_NAME)
     try:
         note.check_signed(signed, key)
     except CheckError as error:
@@ -100,24 +103,24 @@ def _check_signature(evidence: Evidence, signed: note.Note, key: VerifierKey | N
 
 
 def _check_acknowledgement(signed: note.Note, said: note.Acknowledgement, key: VerifierKey | None) -> Evidence:
-    evidence = Evidence("acknowledgement")
+    evidence = Evidence("acknowledgement", is_test=is_test_name(key, None))
     evidence.facts = {"hand": said.hand, "contributor": said.contributor, "value": said.value.hex()}
     _check_signature(evidence, signed, key)
     return evidence
 
 
 def _check_receipt(receipt: proof.Receipt, key: VerifierKey | None, entry: bytes | None, log: Log | None) -> Evidence:
-    evidence = Evidence("receipt")
     then = receipt.checkpoint
+    evidence = Evidence("receipt", is_test=is_test_name(key, then))
     evidence.facts = {
         "origin": then.origin,
         "index": str(receipt.index),
         "tree": f"{counted(then.size, 'entry', 'entries')}, root {then.root.hex()}",
     }
     _check_signature(evidence, receipt.note, key)
-    if key is not None:
-        wrong = None if then.origin == key.name else CheckError(f"expected {key.name}, found {then.origin!a}")
-        evidence.add("origin", wrong, then.origin)
+    wrong = check_origin(then.origin, key)
+    if wrong or key is not None:
+        evidence.add("origin", CheckError("; ".join(wrong)) if wrong else None, then.origin)
     if entry is None and log is not None:
         entry = _entry_from(log, receipt.index, then.size)
     if entry is None:

@@ -33,12 +33,17 @@ def check_checkpoint(data: bytes, key: VerifierKey | None) -> tuple[note.Checkpo
         checkpoint = note.checkpoint(signed)
     except FormatError as error:
         return None, _findings([*found, str(error)])
-    origin = checkpoint.origin
+    return checkpoint, _findings([*found, *check_origin(checkpoint.origin, key)])
+
+
+def check_origin(origin: str, key: VerifierKey | None) -> list[str]:
+    """What is wrong with a checkpoint's origin (section 9)."""
+    found = []
     if origin.startswith(RESERVED_ORIGIN):
         found.append(f"the origin {origin!a} begins with {RESERVED_ORIGIN}")
     if key is not None and origin != key.name:
         found.append(f"origin: expected {key.name}, found {origin!a}")
-    return checkpoint, _findings(found)
+    return found
 
 
 def _findings(details: list[str]) -> list[Finding]:

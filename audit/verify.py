@@ -14,7 +14,7 @@ from audit.escrow import EscrowKeys
 from audit.findings import CHECKS, Finding, Several, Tally
 from audit.forms import hand_text
 from audit.keys import VerifierKey
-from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, CommitTrace, Lifecycle, Trace, Unchecked
+from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, Lifecycle, Trace, Unchecked
 from audit.log import Log
 from audit.lost import LostHand
 from audit.protocol import sha256
@@ -289,10 +289,7 @@ class _Audit:
     def _follow_trace(self, trace: Trace) -> Unchecked | None:
         if isinstance(trace, CloseTrace):
             return self._lifecycle.close(trace)
-        if isinstance(trace, CommitTrace):
-            self._lifecycle.commit(trace)
-        else:
-            self._lifecycle.offer(trace)
+        self._lifecycle.follow(trace)
         return None
 
     def _hand_in(self, workers: Workers, batch: list[Unchecked]) -> None:
@@ -326,11 +323,7 @@ class _Audit:
             first, second = hand_text(twice.first_data), hand_text(twice.second_data)
             detail = f"this seed is also that of hand {first} (entry {twice.first}): a seed serves one hand"
             self._tally.add([Finding("seed", twice.second, second, detail)])
-        for twice in self._hands.found():
-            # The same number at the same table opened again is `lifecycle`'s; two hands that share an id are not.
-            if twice.first_data != twice.second_data:
-                detail = f"this id is also that of the hand opened at entry {twice.first}"
-                self._tally.add([Finding("seed", twice.second, hand_text(twice.key), detail)])
+        self._tally.add(self._lifecycle.shared_ids())
 
     def _report(self) -> Report:
         tally = self._tally

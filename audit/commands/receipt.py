@@ -9,7 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from audit import client_evidence
-from audit.commands.options import FileType, LogType, allow_test_option, format_option, key_option
+from audit.commands.options import (
+    FileType,
+    LogType,
+    allow_test_option,
+    escrow_key_option,
+    escrow_keys,
+    format_option,
+    key_option,
+)
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
 from audit.keys import VerifierKey
@@ -38,6 +46,7 @@ def _print(evidence: Evidence, verdict: str, out: Console) -> None:
 @key_option
 @click.option("--entry", type=FileType(), help="The exact bytes of the receipt's entry.")
 @click.option("--log", type=LogType(), help="A log to take the entry from instead.")
+@escrow_key_option
 @allow_test_option
 @format_option
 @click.pass_context
@@ -47,6 +56,7 @@ def receipt(
     key: VerifierKey | None,
     entry: tuple[str, bytes] | None,
     log: Log | None,
+    escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
     output: str,
 ) -> None:
@@ -56,11 +66,12 @@ def receipt(
     """
     if entry is not None and log is not None:
         raise click.UsageError("give --entry or --log, not both")
+    keys = escrow_keys(escrow_key_files)
     try:
         with working("checking"):
             kept = client_evidence.decode(file[1])
             if kept is not None:
-                evidence = client_evidence.check(kept, key)
+                evidence = client_evidence.check(kept, key, keys)
             else:
                 evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
     except (InputError, FormatError) as error:

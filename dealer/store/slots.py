@@ -21,7 +21,7 @@ _KEY_BYTES = 32
 _READY = 4096
 _GATHER_SECONDS = 0.2
 _AGAIN_SECONDS = 1.0
-_WAIT_SECONDS = 1.0
+_WAIT_SECONDS = 5.0
 
 
 class Slots:
@@ -165,7 +165,7 @@ class Slots:
                 more = max(0, self._target - len(self._ready) - len(self._spent))
                 slots = [*sorted(self._spent), *range(self._size, self._size + more)]
             try:
-                made = {slot: _drawn() for slot in slots}
+                made = dict(zip(slots, _drawn(len(slots)), strict=True))
                 descriptor = self._file()
                 for _, run in groupby(enumerate(slots), lambda at: at[1] - at[0]):
                     part = [slot for _, slot in run]
@@ -217,8 +217,12 @@ class Slots:
         return descriptor
 
 
-def _drawn() -> tuple[int, bytes]:
-    return int.from_bytes(os.urandom(_ID_BYTES), "big") >> 1, os.urandom(_KEY_BYTES)  # the store's integers have a sign
+def _drawn(count: int) -> list[tuple[int, bytes]]:
+    """Draws ids and keys, all in one call: between calls a busy interpreter would let other threads go first."""
+    length = _ID_BYTES + _KEY_BYTES
+    drawn = os.urandom(count * length)
+    parts = [drawn[at : at + length] for at in range(0, len(drawn), length)]
+    return [(int.from_bytes(part[:_ID_BYTES], "big") >> 1, part[_ID_BYTES:]) for part in parts]  # the store has a sign
 
 
 def _record(key: int, secret: bytes) -> bytes:

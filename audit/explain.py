@@ -98,7 +98,7 @@ class Explanation:
     def made(self) -> list[str]:
         """The names of the checks that were made."""
         tree = ["checkpoint"] * (self.key is not None) + ["append-only"] * (self.compared > 0)
-        return [*tree, *dict.fromkeys(self.outcome.made)]
+        return [*tree, "lifecycle", *dict.fromkeys(self.outcome.made)]
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
         """Verdict and exit code. `holds` is of one hand: whether the log is valid, only `audit verify` can say."""

@@ -10,6 +10,7 @@ from audit.errors import FormatError, InputError
 from audit.findings import Finding
 from audit.forms import SchemaError, hand_text
 from audit.keys import VerifierKey
+from audit.lifecycle import follow_alone
 from audit.log import Log
 from audit.merkle import EMPTY_ROOT, Node, climb, full_root, leaf_hash
 from audit.note import Checkpoint
@@ -29,8 +30,10 @@ class FoundHand:
         offer: the hand's offer.
         commit: its commit.
         close: its close.
+        parsed: all of its entries, each with its log index.
+        unknown: the first entry of unknown schema that names the hand.
         ways: for each entry the nodes between its leaf and the root; empty where no verifier key was given.
-        findings: what is wrong with the checkpoint, the tree, or the form of the hand's entries.
+        findings: what is wrong with the checkpoint, the tree, or the form and order of the hand's entries.
         is_test: the log or the hand is a test double's.
     """
 
@@ -39,6 +42,8 @@ class FoundHand:
     offer: tuple[int, Offer] | None = None
     commit: tuple[int, Commit] | None = None
     close: tuple[int, Close] | None = None
+    parsed: list[tuple[int, Offer | Commit | Close]] = field(default_factory=list)
+    unknown: int | None = None
     ways: dict[int, list[Node]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     is_test: bool = False
@@ -50,7 +55,7 @@ def find_hand(log: Log, hand: bytes, key: VerifierKey | None, earlier: Sequence[
     Args:
         log: where to look; it is closed afterwards.
         hand: its 16 bytes.
-        key: the verifier key that is pinned. Without one nothing is looked at beyond the hand's close.
+        key: the verifier key that is pinned.
         earlier: states of the log that its tree must extend, each signed by `key`.
 
     Raises:
@@ -70,12 +75,11 @@ def find_hand(log: Log, hand: bytes, key: VerifierKey | None, earlier: Sequence[
             mine = _look(found, hand, number * WIDTH, raws)
             if key is not None:
                 tree.grow(raws, keep=mine)
-            elif found.close is not None:
-                break
     finally:
         log.close()
     if found.offer is None and found.commit is None:
         raise InputError(f"{log.address} has neither offer nor commit of hand {hand_text(hand)}")
+    found.findings += follow_alone(found.parsed, found.unknown)
     if key is not None:
         _check_places(found, tree)
         for each in earlier:
@@ -113,8 +117,12 @@ def _keep(found: FoundHand, hand: bytes, at: int, raw: bytes) -> None:
             found.is_test = found.is_test or error.test
             found.findings.append(Finding("schema", at, error.hand, str(error)))
         return
-    if isinstance(entry, Unknown) or entry.hand != hand:
+    if isinstance(entry, Unknown):
+        found.unknown = at if found.unknown is None else found.unknown
         return
+    if entry.hand != hand:
+        return
+    found.parsed.append((at, entry))
     found.is_test = found.is_test or entry.test
     found.entries.append((at, type(entry).__name__.lower(), raw))
     if isinstance(entry, Offer):

@@ -207,3 +207,35 @@ def test_a_lost_hand_is_explained_as_incomplete(tmp_path: Path) -> None:
         assert (told["verdict"], told["findings"]) == ("incomplete", [])
         assert any("was lost" in text for text in told["notes"])
         assert "lost" in explain(tmp_path, draft.id, "--key", SIGNER.verifier).output
+
+
+def _twice(draft: Draft, kind: str) -> Book:
+    book = Book()
+    offer = book.add(draft.offer())
+    commit = book.add(draft.commit(offer))
+    book.add(draft.close(commit))
+    for _ in range(300):  # far behind the first close, in another bundle
+        book.add(b'{"schema":"cutcard/v9/other"}')
+    book.add({"offer": draft.offer(), "commit": draft.commit(offer), "close": draft.close(commit)}[kind])
+    return book
+
+
+@pytest.mark.parametrize("kind", ["offer", "commit", "close"])
+@pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without"])
+def test_an_entry_after_the_hand_s_close_is_a_finding(kind: str, keyed: bool, tmp_path: Path) -> None:
+    draft = Draft("twice", values=contributors("twice", "a")).deal()
+    _twice(draft, kind).write(tmp_path)
+    options = ("--key", SIGNER.verifier) if keyed else ()
+    told = explained(tmp_path, draft.id, *options, code=1)
+    assert {found["check"] for found in told["findings"]} == {"lifecycle"}
+    assert {found["index"] for found in told["findings"]} == {303}
+
+
+def test_a_close_that_names_another_commit_is_a_finding(tmp_path: Path) -> None:
+    draft, other = Draft("one").deal(), Draft("two", table="table-2").deal()
+    book = Book().play(other)
+    book.add(draft.commit())
+    book.add(draft.close(0))
+    book.write(tmp_path)
+    told = explained(tmp_path, draft.id, "--key", SIGNER.verifier, code=1)
+    assert {found["check"] for found in told["findings"]} == {"lifecycle"}

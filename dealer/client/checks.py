@@ -35,6 +35,7 @@ from dealer.log.note import NoteVerifier
 from dealer.v1 import types_pb2
 
 HASH_BYTES = 32
+_CARD_TAG = tag("card")
 _ESCROW_BYTES = 112
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _CHECKS = {
@@ -153,7 +154,8 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
         ("lifecycle", "offer's index", offer and offer.index, offer_index(hand)),
         ("lifecycle", "commit's index", commit and commit.index, commit_index(hand)),
     ):
-        require(expected == found, check, f"{name}: expected {expected}, found {found}")
+        if expected != found:
+            raise CheckError(check, f"{name}: expected {expected}, found {found}")
 
 
 def check_offer(offer: Proven, state: HandState, family: str) -> None:
@@ -279,28 +281,28 @@ def check_cards(
             raise CheckError("dealing", f"expected position, seat and face {expected}, found {found}")
         if not blanks or card.face is Face.UP or card.name or card.salt:
             check_card(card, state, commitments)
-            require(
-                names.setdefault(card.name, card.position) == card.position,
-                "opening",
-                f"{card.name} lies at position {names[card.name]} and at position {card.position}",
-            )
+            if names.setdefault(card.name, card.position) != card.position:
+                where = f"at position {names[card.name]} and at position {card.position}"
+                raise CheckError("opening", f"{card.name} lies {where}")
         cards.append(card)
     return tuple(cards)
 
 
 def check_card(card: Card, state: HandState, commitments: bytes) -> None:
     """Checks one card against its commitment."""
-    where = f"at position {card.position}"
-    require(card.name in DECK_KINDS[state.deck], "opening", f"{card.name!a} {where} is no card of {state.deck}")
-    require(len(card.salt) == SALT_BYTES, "opening", f"the salt {where} is not {SALT_BYTES} bytes")
-    message = tag("card") + state.hand + card.position.to_bytes(2, "big") + card.name.encode("ascii") + card.salt
+    if card.name not in DECK_KINDS[state.deck]:
+        raise CheckError("opening", f"{card.name!a} at position {card.position} is no card of {state.deck}")
+    if len(card.salt) != SALT_BYTES:
+        raise CheckError("opening", f"the salt at position {card.position} is not {SALT_BYTES} bytes")
+    message = _CARD_TAG + state.hand + card.position.to_bytes(2, "big") + card.name.encode("ascii") + card.salt
     expected = commitments[HASH_BYTES * card.position : HASH_BYTES * (card.position + 1)]
     made = hashlib.sha256(message).digest()
-    require(
-        made == expected,
-        "opening",
-        f"{card.name} {where} does not match its commitment: expected {expected.hex()}, found {made.hex()}",
-    )
+    if made != expected:
+        raise CheckError(
+            "opening",
+            f"{card.name} at position {card.position} does not match its commitment: "
+            f"expected {expected.hex()}, found {made.hex()}",
+        )
 
 
 def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, Card]) -> Opener | None:

@@ -12,7 +12,7 @@ from dealer.v1 import dealer_pb2 as pb
 _IN_FLIGHT = 1024
 _MARK_LENGTH = 64
 _MESSAGE_BYTES = 256 * 1024
-_MOST_UNSENT_BYTES = 1024 * 1024
+_MOST_UNSENT_BYTES = _MESSAGE_BYTES  # of answers; beyond it no request is taken, but those under way are answered
 
 
 class PlayStream:

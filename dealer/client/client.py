@@ -29,6 +29,7 @@ from dealer.log.checkpoint import Checkpoint
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc
 
+_DIGITS = len(str(MAX_INTEGER))
 _OF_THE_TABLE = ("WRONG_NUMBER", "TABLE_BUSY")
 _NOBODY: Mapping[str, bytes] = MappingProxyType({})
 
@@ -189,7 +190,7 @@ class Client:
         Raises:
             CheckError: it does not extend what was seen; or it does, and the dealer denies what stands there.
         """
-        said = error.metadata.get("next_number", "")
+        said = error.metadata.get("next_number", "")[:_DIGITS]
         if not asked.after or error.reason not in _OF_THE_TABLE or (said.isdecimal() and int(said) > asked.after):
             return
         with suppress(CallError):  # the dealer is gone meanwhile: then its refusal is all there is to tell

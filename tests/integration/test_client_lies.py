@@ -365,7 +365,10 @@ async def test_a_rollback_is_seen_where_the_dealer_denies_a_hand_in_play(stack, 
     await refused("append-only", "it was rolled back", hand.deal_street("third"))
 
 
-async def test_a_dealer_whose_log_holds_the_hand_that_it_denies_is_refused(liar, client):
+@pytest.mark.parametrize(
+    ("said", "shown"), [("1", "1"), ("0" * 4400, "0000000000000000"), ("-1", "-1"), ("\x1b[2J", r"\\x1b\[2J")]
+)
+async def test_a_dealer_whose_log_holds_the_hand_that_it_denies_is_refused(liar, client, said, shown):
     await (await client.open_hand("t", SEATS)).void()
 
     async def lie(request, forward):
@@ -374,7 +377,7 @@ async def test_a_dealer_whose_log_holds_the_hand_that_it_denies_is_refused(liar,
             return await forward(request)
         except grpc.aio.AioRpcError as error:
             status = rpc_status.from_call(error)
-            info = error_details_pb2.ErrorInfo(reason="WRONG_NUMBER", domain="cutcard", metadata={"next_number": "1"})
+            info = error_details_pb2.ErrorInfo(reason="WRONG_NUMBER", domain="cutcard", metadata={"next_number": said})
             status.details[0].Pack(info)
             details = (("grpc-status-details-bin", status.SerializeToString()),)
             raise grpc.aio.AioRpcError(error.code(), grpc.aio.Metadata(), grpc.aio.Metadata(*details)) from None
@@ -382,7 +385,7 @@ async def test_a_dealer_whose_log_holds_the_hand_that_it_denies_is_refused(liar,
     liar.lies["OpenHand"] = lie
     await refused(
         "lifecycle",
-        "the next hand of table t is number 1, the dealer says; it has proven hand 1",
+        f"the next hand of table t is number {shown}, the dealer says; it has proven hand 1",
         client.open_hand("t", SEATS),
     )
 

@@ -46,6 +46,7 @@ class Outcome:
         deck: the derived deck (or a test record's own), None where it is not known.
         play: the events played again, None while the hand is open.
         needs_key: the hand is sealed and no escrow key was given.
+        escrow_key: the key (8 bytes) that a sealed hand names, None where none was given to hold it against.
     """
 
     hand: bytes
@@ -55,18 +56,22 @@ class Outcome:
     deck: Sequence[str] | None = None
     play: Play | None = None
     needs_key: bool = False
+    escrow_key: bytes | None = None
 
-    def note(self, check: str, index: int, wrong: str | None, missing_offer: bool = False) -> None:
+    def note(
+        self, check: str, index: int, wrong: str | None, missing_offer: bool = False, other_key: bool = False
+    ) -> None:
         """Notes that a check failed at the log's entry `index`, where something is wrong."""
         if wrong is not None:
-            self.findings.append(Finding(check, index, hand_text(self.hand), wrong, missing_offer))
+            self.findings.append(Finding(check, index, hand_text(self.hand), wrong, missing_offer, other_key))
 
     def note_escrow_key(self, index: int, escrow: Escrow, keys: EscrowKeys) -> None:
         """Checks whose key the escrow is for, as far as the auditor has named any."""
         self.needs_key = not keys
         if keys:
             self.made.append("reveal")
-            self.note("reveal", index, check_escrow_key(escrow, keys))
+            self.note("reveal", index, check_escrow_key(escrow, keys), other_key=True)
+            self.escrow_key = escrow.key
 
 
 def check_repeat(offer: Offer, commit: Commit) -> str | None:

@@ -58,6 +58,7 @@ class Checked:
     made: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     without_key: int = 0
+    escrow_keys: Counter[bytes] = field(default_factory=Counter)
     seeds: list[tuple[bytes, int, bytes]] = field(default_factory=list)
     voids: list[VoidedHand] = field(default_factory=list)
     dealt: list[Dealt] = field(default_factory=list)
@@ -269,6 +270,8 @@ def _add_outcome(outcome: Outcome, checked: Checked) -> None:
     checked.made.update(outcome.made)
     checked.findings += outcome.findings
     checked.without_key += outcome.needs_key
+    if outcome.escrow_key is not None:
+        checked.escrow_keys[outcome.escrow_key] += 1
 
 
 def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:

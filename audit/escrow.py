@@ -14,6 +14,24 @@ from audit.errors import CheckError, FormatError
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
 
 
+PRIVATE = "cutcard-escrow-private-v1 "
+PUBLIC = "cutcard-escrow-public-v1 "
+"""How the one line of a key file begins."""
+
+
+def _private_key(line: str) -> bytes:
+    if line.startswith(PUBLIC):
+        raise FormatError("the public half of an escrow key, which opens nothing: give the private one (OUT.key)")
+    digits = line.removeprefix(PRIVATE)
+    try:
+        raw = bytes.fromhex(digits)
+    except ValueError:
+        raw = b""
+    if len(raw) != 32 or raw.hex() != digits or not any(raw):
+        raise FormatError(f"no escrow key: expected `{PRIVATE.strip()}` and 64 digits of lower-case hex, not all zero")
+    return raw
+
+
 @dataclass(frozen=True, slots=True)
 class EscrowKeys:
     """The auditor's escrow keys: raw X25519 private keys by the 8 bytes that entries name them by."""
@@ -22,20 +40,14 @@ class EscrowKeys:
 
     @classmethod
     def parse(cls, texts: list[str]) -> EscrowKeys:
-        """Reads keys, each hex of 32 raw bytes with at most a newline after it.
+        """Reads keys, each a line `cutcard-escrow-private-v1 HEX`, or bare hex of 32 raw bytes (API.md, Commands).
 
         Raises:
-            FormatError: anything else, an all-zero key included. The message does not repeat the key.
+            FormatError: anything else, a public half or an all-zero key included. The message does not repeat the key.
         """
         keys = {}
         for text in texts:
-            line = text.removesuffix("\n").removesuffix("\r")
-            try:
-                raw = bytes.fromhex(line)
-            except ValueError:
-                raw = b""
-            if len(raw) != 32 or raw.hex() != line or not any(raw):
-                raise FormatError("not an escrow key: expected 64 digits of lower-case hex, not all zero")
+            raw = _private_key(text.removesuffix("\n").removesuffix("\r"))
             public = X25519PrivateKey.from_private_bytes(raw).public_key().public_bytes_raw()
             keys[protocol.escrow_key_id(public)] = raw
         return cls(keys)

@@ -92,7 +92,8 @@ class Explanation:
     @property
     def findings(self) -> list[Finding]:
         """Everything that is wrong."""
-        return [*self.found.findings, *self.outcome.findings]
+        # One hand does not tell whether its escrow is for a wrong key, or the auditor's own key is the wrong one.
+        return [*self.found.findings, *(each for each in self.outcome.findings if not each.other_key)]
 
     @property
     def made(self) -> list[str]:

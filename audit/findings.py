@@ -41,6 +41,7 @@ class Finding:
         hand: UUID text, None where no single hand is meant.
         detail: what was expected against what was found.
         missing_offer: it comes from an offer that is not there, which an unknown entry may explain.
+        other_key: it says that a sealed hand's escrow is for another key than those that were given.
         whole: texts that belong to it whole, such as two notes that contradict each other.
     """
 
@@ -49,6 +50,7 @@ class Finding:
     hand: str | None
     detail: str
     missing_offer: bool = False
+    other_key: bool = False
     whole: tuple[str, ...] = ()
 
     @property
@@ -120,6 +122,12 @@ class Tally:
             if len(kept) >= 2 * KEPT:
                 kept.sort(key=lambda f: f.order)
                 del kept[KEPT:]
+
+    def take_over(self, other: Tally) -> None:
+        """Counts what another tally has gathered."""
+        for check, kept in other._kept.items():
+            self.add(kept)
+            self.failed[check] += other.failed[check] - len(kept)
 
     def _is_excused(self, finding: Finding) -> bool:
         if finding.check != "lifecycle" and not finding.missing_offer:

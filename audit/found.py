@@ -64,7 +64,7 @@ def find_hand(log: Log, hand: bytes, key: VerifierKey | None, earlier: Sequence[
     try:
         data = log.checkpoint()
         if data is None:
-            raise InputError(f"{log.address} has no checkpoint")
+            raise InputError(log.why_no_checkpoint())
         checkpoint, findings = check_checkpoint(data, key)
         if checkpoint is None:
             raise InputError(f"{log.address}: {findings[0].detail}")
@@ -85,7 +85,7 @@ def find_hand(log: Log, hand: bytes, key: VerifierKey | None, earlier: Sequence[
         for each in earlier:
             size = each.checkpoint.size
             root = tree.root(size) if size <= found.checkpoint.size else None
-            found.findings += check_append_only(each, found.checkpoint.size, root, tree.leaf(each.index))
+            found.findings += check_append_only(each, found.checkpoint, data, root, tree.leaf(each.index))
     return found
 
 

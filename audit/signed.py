@@ -33,7 +33,10 @@ def check_checkpoint(data: bytes, key: VerifierKey | None) -> tuple[note.Checkpo
         checkpoint = note.checkpoint(signed)
     except FormatError as error:
         return None, _findings([*found, str(error)])
-    return checkpoint, _findings([*found, *check_origin(checkpoint.origin, key)])
+    wrong = check_origin(checkpoint.origin, key)
+    if key is not None and checkpoint.origin != key.name:
+        return checkpoint, _findings(["; ".join([*reversed(wrong), *found])])  # what may explain the rest comes first
+    return checkpoint, _findings([*found, *wrong])
 
 
 def check_origin(origin: str, key: VerifierKey | None) -> list[str]:
@@ -42,7 +45,7 @@ def check_origin(origin: str, key: VerifierKey | None) -> list[str]:
     if origin.startswith(RESERVED_ORIGIN):
         found.append(f"the origin {origin!a} begins with {RESERVED_ORIGIN}")
     if key is not None and origin != key.name:
-        found.append(f"origin: expected {key.name}, found {origin!a}")
+        found.append(f"this may be the wrong key: it is that of {key.name}, and the log's origin is {origin!a}")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -172,11 +173,13 @@ class _Audit:
         self._lifecycle = Lifecycle(self._tally, hands)
         self._voids = VoidTest()
         self._checkpoint: note.Checkpoint | None = None
-        self._checkpoint_sha256: str | None = None
+        self._note = b""
         self._times: tuple[str, str] | None = None
         self._earlier: list[Earlier] = []
         self._entries = 0
         self._without_key = 0
+        self._escrow_keys: Counter[bytes] = Counter()
+        self._other_keys = Tally()
         self._missing_tiles = Several("hash tile that is not there", "hash tiles that are not there")
         self._unknown = Several("unknown entry", "unknown entries")
         self._unchecked: list[Unchecked] = []
@@ -211,7 +214,7 @@ class _Audit:
             tally.unreadable.append(self._log.why_no_checkpoint())
         else:
             tally.made["checkpoint"] += 1
-            self._checkpoint_sha256 = sha256(data).hex()
+            self._note = data
             self._checkpoint, found = check_checkpoint(data, key)
             tally.add(found)
             if key is None:
@@ -235,6 +238,7 @@ class _Audit:
             workers.close()
         self._tally.add(tree.finish())
         self._compare_root(tree, checkpoint)
+        self._judge_escrow_keys()
         self._find_duplicates()
         for earlier in self._earlier:
             self._tally.made["append-only"] += 1
@@ -242,7 +246,7 @@ class _Audit:
             if then <= size and then not in tree.roots:
                 self._tally.missing.append(f"{earlier.name}: the root at {then} entries is not known")
             leaf = tree.leaves.get(earlier.index) if earlier.index is not None else None
-            self._tally.add(check_append_only(earlier, size, tree.roots.get(then), leaf))
+            self._tally.add(check_append_only(earlier, checkpoint, self._note, tree.roots.get(then), leaf))
         self._name_missing(tree.missing)
         self._tally.made["checkpoint"] += tree.tiles
 
@@ -299,13 +303,37 @@ class _Audit:
 
     def _take(self, checked: Checked) -> None:
         self._tally.made.update(checked.made)
-        self._tally.add(checked.findings)
+        self._add(checked.findings)
         self._without_key += checked.without_key
+        self._escrow_keys.update(checked.escrow_keys)
         for key, at, hand in checked.seeds:
             self._seeds.add(key, at, hand)
         self._voids.add(checked.voids)
         if self._take_decks is not None and checked.dealt:
             self._take_decks(checked.dealt)
+
+    def _add(self, findings: list[Finding]) -> None:
+        """Counts findings; whether another escrow key than ours is one only the whole log tells."""
+        mine = [finding for finding in findings if not finding.other_key]
+        self._tally.add(mine)
+        if len(mine) < len(findings):
+            self._other_keys.add(finding for finding in findings if finding.other_key)
+
+    def _judge_escrow_keys(self) -> None:
+        """Section 10: where no sealed hand names a key that was given, the auditor may hold the wrong one."""
+        named, ours = self._escrow_keys, self._options.escrow.by_id
+        if not named:
+            return
+        if any(key in ours for key in named):
+            self._tally.take_over(self._other_keys)
+            return
+        keys = Several("key", "keys")
+        for key in sorted(named):
+            keys.add(key.hex())
+        one = len(ours) == 1
+        this, it = ("this key opens", "is it the right one") if one else ("these keys open", "are they the right ones")
+        hands = counted(sum(named.values()), "sealed hand, which names", "sealed hands, which name")
+        self._tally.missing.append(f"{this} none of the {hands} {', '.join(keys.texts())}: {it}?")
 
     def _compare_root(self, tree: Tree, checkpoint: note.Checkpoint) -> None:
         root = tree.root()
@@ -349,7 +377,7 @@ class _Audit:
             tables=tables,
             key_name=self._options.key.name if self._options.key is not None else None,
             key_id=self._options.key.key_id.hex() if self._options.key is not None else None,
-            checkpoint_sha256=self._checkpoint_sha256,
+            checkpoint_sha256=sha256(self._note).hex() if self._note else None,
             first=self._times[0] if self._times is not None else None,
             last=self._times[1] if self._times is not None else None,
             lost=tuple(self._lifecycle.lost.found()),

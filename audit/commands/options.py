@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from audit.commands.run import note_input
 from audit.errors import FormatError, InputError
 from audit.escrow import EscrowKeys
+from audit.files import open_regular
 from audit.keys import VerifierKey
 from audit.log import Log, open_log
 from audit.report.subject import bytes_digest
@@ -25,8 +27,11 @@ def read_file(path: str, most: int = MAX_FILE_BYTES) -> bytes:
         InputError: it cannot be read, or is longer than anything that it could be.
     """
     try:
-        with click.open_file(path, "rb") as file:
-            data: bytes = file.read(most + 1)
+        if path == "-":
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with open_regular(Path(path)) as file:
+                data = file.read(most + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > most:
@@ -45,9 +50,9 @@ class VerifierKeyType(click.ParamType[VerifierKey]):
         if isinstance(value, VerifierKey):
             return value
         try:
-            text = read_file(value, MAX_KEY_BYTES).decode("utf-8") if _is_file(value) else value
+            text = key_text(read_file(value, MAX_KEY_BYTES)) if _is_file(value) else value
             return VerifierKey.parse(text.strip())
-        except (FormatError, InputError, UnicodeDecodeError) as error:
+        except (FormatError, InputError) as error:
             what = "the file's text" if _is_file(value) else "no such file, and as a key"
             self.fail(f"{value}: {what}: {error}", param, ctx)
 
@@ -89,6 +94,18 @@ def _is_file(value: str) -> bool:
         return False
 
 
+def key_text(data: bytes) -> str:
+    """Returns a key file's text; a byte order mark (U+FEFF), which some editors put before it, is passed over.
+
+    Raises:
+        FormatError: it is not text.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError("not text in UTF-8, which a key file is") from None
+
+
 def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
     """The auditor's escrow keys from their files.
 
@@ -98,12 +115,10 @@ def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
     texts = []
     for path, data in files:
         try:
-            text = data.decode("ascii")
+            text = key_text(data)
             EscrowKeys.parse([text])
-        except (UnicodeDecodeError, FormatError):
-            raise click.BadParameter(
-                f"{path} is no escrow key: expected 64 digits of lower-case hex", param_hint="--escrow-key"
-            ) from None
+        except FormatError as error:
+            raise click.BadParameter(f"{path}: {error}", param_hint="--escrow-key") from None
         texts.append(text)
     return EscrowKeys.parse(texts)
 
@@ -118,7 +133,7 @@ escrow_key_option = click.option(
     "escrow_key_files",
     type=FileType(),
     multiple=True,
-    help="Hex of a raw X25519 private key that opens sealed hands; may be given more than once.",
+    help="A private escrow key that opens sealed hands (`dealer escrow-keygen`); may be given more than once.",
 )
 since_option = click.option(
     "--since",

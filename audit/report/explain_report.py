@@ -55,6 +55,9 @@ def print_explanation(told: Explanation, out: Console) -> None:
         out.print(Text(f"  all hold: {', '.join(told.made)}" if told.made else "  none could be made yet"))
     for found in told.findings:
         out.print(Text.assemble("  ", (f"FAIL  {found.check}", "bold red"), f"  {found.detail}"))
+        for text in found.whole:
+            for line in text.splitlines():
+                out.print(Text(f"      | {line}"))
 
 
 def _head(text: str, out: Console) -> None:
@@ -131,7 +134,9 @@ def render(told: Explanation, allow_test: bool) -> str:
             for step in told.steps
         ],
         "checks": told.made,
-        "findings": [{"check": f.check, "index": f.index, "detail": f.detail} for f in told.findings],
+        "findings": [
+            {"check": f.check, "index": f.index, "detail": f.detail, "whole": list(f.whole)} for f in told.findings
+        ],
     }
     return json.dumps(value, indent=2)
 

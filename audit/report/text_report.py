@@ -133,7 +133,7 @@ def _print_findings(report: Report, out: Console, show: int) -> None:
         out.print(Text.assemble("  ", (found.check, "bold red"), f"  {where}{hand}"))
         out.print(Text(f"      {found.detail}"))
         for text in found.whole:
-            for line in text.split("\n"):
+            for line in text.splitlines():
                 out.print(Text(f"      | {line}"))
 
 

@@ -226,8 +226,8 @@ def test_attack_fails_for_exactly_its_reason(attack: Callable[[Book], None], tmp
 
 
 def test_escrow_for_a_key_that_nobody_named(tmp_path: Path) -> None:
-    draft = Draft("sealed", reveal="sealed", escrow_public=OTHER.public).deal(folds={"third": [1, 2]})
-    assert_fails(audit(Book().play(draft), tmp_path), "reveal")
+    draft = Draft("x", table="x", reveal="sealed", escrow_public=OTHER.public).deal(folds={"third": [1, 2]})
+    assert_fails(audit(honest().play(draft), tmp_path), "reveal")
 
 
 def test_finding_names_hand_entry_and_both_values(tmp_path: Path) -> None:

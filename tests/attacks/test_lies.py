@@ -75,8 +75,9 @@ def test_another_key_under_the_auditors_name(tmp_path: Path) -> None:
 
 
 def test_another_key_in_its_own_name(tmp_path: Path) -> None:
-    draft = Draft("escrow", reveal="sealed", escrow_public=EscrowPair(drawn("another key", 32)).public)
-    assert_fails(audit(Book().play(draft.deal(folds={"third": [1, 2]})), tmp_path), "reveal")
+    other = EscrowPair(drawn("another key", 32)).public
+    draft = Draft("escrow", table="x", reveal="sealed", escrow_public=other)
+    assert_fails(audit(honest().play(draft.deal(folds={"third": [1, 2]})), tmp_path), "reveal")
 
 
 def _ace_twice() -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from audit import protocol
 from audit.escrow import EscrowKeys
-from tests.attacks.judging import assert_fails, audit, audit_folder, failed
+from tests.attacks.judging import ESCROW, assert_fails, audit, audit_folder, failed
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, contributors, drawn, honest, many
 
 UNKNOWN = b'{"schema":"cutcard/v2/commit"}'
@@ -131,26 +131,34 @@ def test_sealed_hands_without_an_escrow_key_are_incomplete(tmp_path: Path) -> No
     assert any("2 sealed hands stay" in text for text in report.missing)
 
 
-def test_sealed_hands_for_another_key_fail_reveal(tmp_path: Path) -> None:
+def test_a_key_that_opens_no_sealed_hand_may_be_the_wrong_one(tmp_path: Path) -> None:
     other = EscrowKeys.parse([EscrowPair(drawn("x", 32)).private.hex()])
-    assert_fails(audit(honest(), tmp_path, escrow=other), "reveal")
+    report = audit(honest(), tmp_path, escrow=other)
+    assert (report.verdict, report.exit_code, report.findings) == ("incomplete", 3, ())
+    named = next(iter(ESCROW.by_id)).hex()
+    (missing,) = report.missing
+    assert missing == f"this key opens none of the 2 sealed hands, which name {named}: is it the right one?"
 
 
 @pytest.mark.parametrize("entries", ["offer", "offer and commit"])
-def test_an_open_sealed_hand_for_another_key_fails_reveal(entries: str, tmp_path: Path) -> None:
-    draft = Draft("x", reveal="sealed", values=contributors("x", "a"))
-    book = Book()
+def test_an_open_sealed_hand_for_another_key_fails_reveal_where_others_name_ours(entries: str, tmp_path: Path) -> None:
+    other = EscrowPair(drawn("x", 32))
+    draft = Draft("x", table="x", reveal="sealed", values=contributors("x", "a"), escrow_public=other.public)
+    book = honest()
     offer = book.add(draft.offer())
     if entries == "offer and commit":
         book.add(draft.commit(offer))
-    other = EscrowKeys.parse([EscrowPair(drawn("x", 32)).private.hex()])
-    report = audit(book, tmp_path, escrow=other)
-    assert_fails(report, "reveal")
-    assert next(check for check in report.checks if check.name == "reveal").made == 1
-    ours = audit(book, tmp_path)
-    assert (ours.verdict, ours.exit_code) == ("incomplete", 3)
-    assert "open" in ours.missing[0]
-    assert any("1 sealed hand stays closed" in text for text in audit(book, tmp_path, escrow=EscrowKeys()).missing)
+    assert_fails(audit(book, tmp_path), "reveal")
+    alone = Book()
+    offer = alone.add(draft.offer())
+    if entries == "offer and commit":
+        alone.add(draft.commit(offer))
+    theirs = audit(alone, tmp_path / "alone", escrow=EscrowKeys.parse([other.private.hex()]))
+    assert (theirs.verdict, theirs.exit_code) == ("incomplete", 3)
+    assert "open" in theirs.missing[0]
+    assert audit(alone, tmp_path / "alone").exit_code == 3
+    closed = audit(alone, tmp_path / "alone", escrow=EscrowKeys()).missing
+    assert any("1 sealed hand stays closed" in text for text in closed)
 
 
 def test_failure_comes_before_unknown_and_missing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from audit.keys import VerifierKey, base64_encode, derive_key_id
 from tests.attacks.judging import assert_fails, audit, audit_folder
-from tests.attacks.maker import Book, Draft, Signer, canonical, drawn, honest, many, root
+from tests.attacks.maker import Book, Draft, Signer, canonical, drawn, honest, many, root, write_log
 
 SIGNER = Signer()
 STRANGER = Signer(private=drawn("a stranger", 32))
@@ -274,3 +274,30 @@ def test_key_ids_and_names_are_checked() -> None:
     ):
         with pytest.raises(FormatError):
             VerifierKey.parse(bad)
+
+
+def test_a_log_behind_an_earlier_state_is_told_from_a_fork(tmp_path: Path) -> None:
+    signer, raws = Signer(), many(20).raws()
+    other = [*raws[:3], raws[4], *raws[4:]]
+    newer, forked = signer.checkpoint(raws[:30]), signer.checkpoint(other[:20])
+    write_log(tmp_path, signer, raws[:20])
+    for data, says, whole in (
+        (newer, "the log shows 20 entries, FILE 30: rolled back, or not yet published", False),
+        (signer.receipt(raws[:30], 2), "the log shows 20 entries, FILE 30: rolled back, or not yet published", False),
+        (signer.receipt(other[:30], 3), "FILE 30, and entry 3 is not the receipt's: a fork", True),
+        (forked, "a fork, both notes stand below", True),
+    ):
+        report = audit_folder(tmp_path, key=signer.verifier, since=(("FILE", data),))
+        assert_fails(report, "append-only")
+        (found,) = report.findings
+        assert says in found.detail
+        notes = (data.decode().split("\n\n", 1)[1] if data.startswith(b"c2sp") else data.decode(),)
+        assert found.whole == ((*notes, (tmp_path / "checkpoint").read_text()) if whole else ())
+
+
+def test_a_key_of_another_origin_may_be_the_wrong_one(tmp_path: Path) -> None:
+    report = audit(honest(), tmp_path, key=Signer("elsewhere.example/room").verifier)
+    assert_fails(report, "checkpoint")
+    (found,) = report.findings
+    assert found.detail.startswith("this may be the wrong key: it is that of elsewhere.example/room")
+    assert "no signature by elsewhere.example/room" in found.detail

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from audit.commands.options import key_text
 from audit.errors import CheckError, FormatError
 from audit.escrow import EscrowKeys
 from audit.keys import check_point, check_signature
@@ -68,3 +69,17 @@ def test_an_escrow_key_is_never_printed() -> None:
     keys = EscrowKeys.parse([EscrowPair().private.hex() + "\n"])
     assert EscrowPair().private.hex() not in repr(keys)
     assert repr(EscrowPair().private) not in repr(keys)
+
+
+def test_an_escrow_key_says_what_it_is() -> None:
+    private = EscrowPair().private.hex()
+    assert EscrowKeys.parse([f"cutcard-escrow-private-v1 {private}\n"]).by_id == EscrowKeys.parse([private]).by_id
+    with pytest.raises(FormatError, match="public half") as caught:
+        EscrowKeys.parse([f"cutcard-escrow-public-v1 {EscrowPair().public.hex()}\n"])
+    assert EscrowPair().public.hex() not in str(caught.value)
+
+
+def test_a_key_file_may_begin_with_a_byte_order_mark() -> None:
+    assert key_text(b"\xef\xbb\xbfkey\n") == "key\n"
+    with pytest.raises(FormatError, match="UTF-8"):
+        key_text("key".encode("utf-16"))

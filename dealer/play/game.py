@@ -105,7 +105,7 @@ class Sitting:
                     await person.act(option)
             elif kind == "hand_finished" and checked.closed is not None:
                 self.kept.keep(person.hand, "close", checked.closed)
-                self.screen.finished(checked.closed, checked.deck is not None, self.kept.command())
+                self.screen.finished(checked.closed, checked.deck is not None, self.kept.command(person.hand))
             else:
                 self.screen.happened(event)
         self.stacks = {number: seat.stack for number, seat in seen.seats.items()}

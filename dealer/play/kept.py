@@ -1,11 +1,10 @@
-"""What `dealer play` keeps of a hand for later: the log's key, its entries and receipts, and one file with them all."""
+"""What `dealer play` keeps of a hand for later: the log's key, its entries and receipts, and how they are checked."""
 
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
-from dealer.client import evidence
 from dealer.client.folder import Folder
 from dealer.client.receipts import Proven
 from dealer.errors import CutcardError
@@ -26,7 +25,7 @@ class Kept:
         """
         self._path = None if path is None else path.resolve()
         self._key = key
-        self._hand = evidence.Evidence(key)
+        self._names: dict[str, list[str]] = {}
         self.folder = Folder(self._path, key)
         self.folder.save()
         if self._path is not None:
@@ -36,26 +35,22 @@ class Kept:
                 raise CutcardError(f"{self._path / 'key'} cannot be written: {error.strerror}") from None
 
     def keep(self, hand: str, name: str, proven: Proven) -> None:
-        """Keeps one entry of a hand ("commit", "close"), as soon as it is proven."""
-        if self._hand.hand != hand:
-            self._hand = evidence.Evidence(self._key, hand)
-        self._hand.entries[name] = proven.entry, proven.receipt
+        """Keeps one entry of a hand ("commit", "close") with its receipt, as soon as it is proven."""
+        self._names[hand] = [*self._names.get(hand, ()), name]
         self.folder.keep(hand, name, proven)
 
-    def command(self) -> str | None:
-        """Writes the file of the last hand, and returns the command that checks all of it; None: nothing is kept.
-
-        Raises:
-            CutcardError: the file cannot be written.
-        """
+    def command(self, hand: str) -> str | None:
+        """Returns the line for a shell that checks all that is kept of a hand; None: nothing is."""
         if self._path is None:
             return None
-        content = self._hand.content("hand", "kept by who played it; no check had failed")
-        file = evidence.write(content, self._path)
-        if file is None:
-            raise CutcardError(f"the hand cannot be kept: {self._path} cannot be written")
-        test = ["--allow-test"] if self._key.startswith("test.invalid/") else []  # a double's: or it is no verdict
-        return shlex.join([_audit(), "receipt", str(file), "--key", str(self._path / "key"), *test])
+        key = ["--key", str(self._path / "key")]
+        if self._key.startswith("test.invalid/"):
+            key.append("--allow-test")  # a double's hand: without it there is no verdict
+        base = str(self._path / "receipts" / hand)
+        return " && ".join(
+            shlex.join([_audit(), "receipt", f"{base}.{name}.receipt", "--entry", f"{base}.{name}.entry", *key])
+            for name in self._names[hand]
+        )
 
 
 def _audit() -> str:

@@ -1,6 +1,5 @@
 """`dealer play`: every card of the person's is checked as it comes, and a dealer with another key is not believed."""
 
-import json
 import os
 import pty
 import re
@@ -117,17 +116,14 @@ def test_a_saved_hand_is_checked_by_the_command_that_is_printed(tmp_path: Path) 
     for command in commands:
         checked = subprocess.run(command, shell=True, capture_output=True, text=True, cwd="/")
         assert checked.returncode == 0, checked.stdout + checked.stderr
-    kept = Path(shlex.split(command)[2])
-    spoilt = json.loads(kept.read_text())
-    spoilt["close"]["entry"] = spoilt["commit"]["entry"]
-    kept.write_text(json.dumps(spoilt))
-    assert subprocess.run(command, shell=True, capture_output=True, cwd="/").returncode == 1
     entries = sorted((folder / "receipts").glob("*.entry"))
     assert [entry.name.split(".")[1] for entry in entries] == ["close", "commit"] * 2
-    for entry in entries[:2]:
-        receipt = entry.with_suffix(".receipt")
-        checked = run_tool("audit", "receipt", receipt, "--entry", entry, "--key", folder / "key")
-        assert checked.returncode == 0, checked.stdout
+    for name in ("commit", "close"):  # the line checks each of them
+        (entry,) = [Path(word) for word in shlex.split(command) if word.endswith(f".{name}.entry")]
+        honest = entry.read_bytes()
+        entry.write_bytes(honest.replace(b'"time":"2', b'"time":"3'))
+        assert subprocess.run(command, shell=True, capture_output=True, cwd="/").returncode == 1
+        entry.write_bytes(honest)
     again = run_tool("dealer", "play", "--auto", "--hands", "1", "--save", folder)
     assert again.returncode == 1
     assert "remembers another log's key" in again.stderr

@@ -84,4 +84,5 @@ BETWEEN_DECKS = Family(
     _count,
     _pvalues,
     looks_back=True,
+    statistics=FOLLOWING,
 )

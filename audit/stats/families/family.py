@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
+from audit.stats.nulls import Pmf
 from audit.stats.types import Bars
 
 Counts = dict[str, NDArray[np.int64]]
@@ -44,6 +46,17 @@ class Outcome:
     bars: Bars | None = field(default=None, compare=False, repr=False)
 
 
+class PerDeck(Protocol):
+    """A whole number worked out for each deck, with an exact null, which every permutation of a few cards must have."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def null(self) -> Callable[[int], Pmf]: ...  # noqa: D102
+    def histogram(self, batch: Batch) -> NDArray[np.int64]: ...  # noqa: D102
+    def outcomes(self, histogram: NDArray[np.int64], n: int) -> list[Outcome]: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class Family:
     """Tests that live on the same counts.
@@ -60,6 +73,7 @@ class Family:
         ordered: whether it needs to know the deck's order before the shuffle.
         strata: whether it is made for each stratum as well.
         looks_back: whether its counts depend on the decks before a batch.
+        statistics: those of its statistics that are one number a deck.
     """
 
     name: str
@@ -73,6 +87,7 @@ class Family:
     ordered: bool = False
     strata: bool = True
     looks_back: bool = False
+    statistics: Sequence[PerDeck] = ()
 
     def is_for(self, n: int) -> bool:
         """Whether decks of n cards can be tested."""

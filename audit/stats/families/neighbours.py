@@ -44,5 +44,6 @@ NEIGHBOURS = Family(
     _count,
     _pvalues,
     suited=True,
+    statistics=STATISTICS,
     fewest_cards=8,
 )

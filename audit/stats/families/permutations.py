@@ -140,4 +140,5 @@ PERMUTATIONS = Family(
     _count,
     _pvalues,
     ordered=True,
+    statistics=STATISTICS,
 )

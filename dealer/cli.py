@@ -191,10 +191,9 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
 @click.argument("out", type=_PATH)
 def escrow_keygen(out: Path) -> None:
     """Make an auditor's key pair: OUT.key, to be kept by the auditor alone, and OUT.pub for the dealer."""
-    from dealer.service.datadir import write_escrow_pair
-    from dealer.service.sources import make_escrow_pair
+    from dealer.service.escrow_files import write_escrow_pair
 
-    private, public = write_escrow_pair(out, *make_escrow_pair())
+    private, public = write_escrow_pair(out)
     click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")
 
 

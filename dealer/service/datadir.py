@@ -95,7 +95,7 @@ class DataDir:
             SqliteStore.create(self.database, origin, empty)
             self._claim_at_rest(signer)
             raw = base64.b64encode(key.private_bytes_raw()).decode("ascii")
-            _write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
+            write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
         except OSError as error:
             raise DataDirError(f"{self.root} cannot be made: {error.strerror}") from None
 
@@ -159,7 +159,7 @@ class DataDir:
         """Holds the folder of the keys at rest for one log: a dealer destroys every key there that it does not need."""
         owner = self.at_rest / "owner"
         with suppress(FileExistsError):
-            _write_secret(owner, f"{signer.verifier_key}\n")
+            write_secret(owner, f"{signer.verifier_key}\n")
         if (found := owner.read_text("utf-8-sig").strip()) != signer.verifier_key:
             raise DataDirError(
                 f"the keys at rest in {self.at_rest} serve the log {found.partition('+')[0]}, and the signing key is "
@@ -167,26 +167,14 @@ class DataDir:
             )
 
 
-def _write_secret(path: Path, text: str) -> None:
+def write_secret(path: Path, text: str) -> None:
+    """Makes a file that its owner alone reads, and makes it durable.
+
+    Raises:
+        OSError: it exists, or cannot be written.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-
-
-def write_escrow_pair(out: Path, private: str, public: str) -> tuple[Path, Path]:
-    """Writes an auditor's pair in hex: `OUT.key`, 0600, and `OUT.pub`.
-
-    Raises:
-        DataDirError: one of them exists, or cannot be written.
-    """
-    key, pub = out.with_name(out.name + ".key"), out.with_name(out.name + ".pub")
-    try:
-        if pub.exists():
-            raise FileExistsError(17, "File exists")
-        _write_secret(key, private + "\n")
-        pub.write_text(public + "\n", "ascii")
-    except OSError as error:
-        raise DataDirError(f"{key} and {pub.name} cannot be written: {error.strerror}") from None
-    return key, pub

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import structlog
 
-from dealer.service.sources import EscrowKey, KeyFileError
+from dealer.service.datadir import write_secret
+from dealer.service.sources import EscrowKey, KeyFileError, make_escrow_pair
 
 PRIVATE = "cutcard-escrow-private-v1"
 PUBLIC = "cutcard-escrow-public-v1"
@@ -39,3 +40,21 @@ def read_escrow_public(path: Path) -> EscrowKey:
             remedy=f"ask the auditor for a file that begins with {PUBLIC}",
         )
     return key
+
+
+def write_escrow_pair(out: Path) -> tuple[Path, Path]:
+    """Makes an auditor's pair: `OUT.key`, 0600, and `OUT.pub`.
+
+    Raises:
+        KeyFileError: one of them exists, or cannot be written.
+    """
+    private, public = make_escrow_pair()
+    key, pub = out.with_name(out.name + ".key"), out.with_name(out.name + ".pub")
+    try:
+        if pub.exists():
+            raise FileExistsError(17, "File exists")
+        write_secret(key, f"{private}\n")
+        pub.write_text(f"{PUBLIC} {public}\n", "ascii")
+    except OSError as error:
+        raise KeyFileError(f"{key} and {pub.name} cannot be written: {error.strerror}") from None
+    return key, pub

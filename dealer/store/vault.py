@@ -4,6 +4,7 @@ A key is destroyed when nothing needs it any more.
 """
 
 import os
+import tempfile
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -138,19 +139,16 @@ class Vault:
             raise VaultError(f"a key at rest that nothing needs cannot be destroyed: {error.strerror}") from None
 
     def prove(self) -> None:
-        """Makes a file as durable as a key is, and removes it.
+        """Makes a file as durable as a key is; it has no name and goes at once.
 
         Raises:
             VaultError: it cannot be made, so no key could be.
         """
-        path = self.folder / "proof"
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
+            with tempfile.TemporaryFile(dir=self.folder) as file:
                 file.write(bytes(KEY_BYTES))
                 file.flush()
                 os.fsync(file.fileno())
-            path.unlink()
         except OSError as error:
             raise VaultError(f"the folder of the keys at rest cannot be written: {error.strerror}") from None
 

@@ -9,6 +9,7 @@ import grpc
 
 from audit.errors import InputError
 from audit.log import MOST_BYTES, Log
+from audit.outside import without_password
 from audit.patience import SILENCE_SECONDS, Patience
 from audit.tiles import WIDTH
 from dealer.v1 import log_pb2, log_pb2_grpc
@@ -38,7 +39,7 @@ class GrpcLog(Log):
     @property
     def address(self) -> str:
         """See `Log.address`."""
-        return f"{'grpcs' if self._secure else 'grpc'}://{self._target}"
+        return without_password(f"{'grpcs' if self._secure else 'grpc'}://{self._target}")
 
     def close(self) -> None:
         """See `Log.close`."""

@@ -7,13 +7,17 @@ import http.client
 import socket
 import threading
 import time
+import zlib
 from typing import Any
 from urllib.parse import SplitResult
 
 from audit.errors import InputError
 from audit.log import MOST_BYTES, StaticLog
+from audit.outside import without_password
 from audit.patience import SILENCE_SECONDS, Patience
 
+MOST_UNPACKED = 64 * 2**20
+"""So much of a file is unpacked at the most: a few bytes can be made to give any number."""
 _NOT_THERE = (http.client.NOT_FOUND, http.client.FORBIDDEN, http.client.GONE)
 """Buckets answer 403 for what is not there."""
 
@@ -31,7 +35,7 @@ class HttpLog(StaticLog):
     @property
     def address(self) -> str:
         """See `Log.address`."""
-        return self._address.geturl()
+        return without_password(self._address.geturl())
 
     def close(self) -> None:
         """See `Log.close`."""
@@ -71,7 +75,9 @@ class HttpLog(StaticLog):
         watch = threading.Timer(seconds, _break_off, [self._connection.sock])
         watch.start()
         try:
-            self._connection.request("GET", target, headers={"User-Agent": "cutcard-audit"})
+            self._connection.request(
+                "GET", target, headers={"User-Agent": "cutcard-audit", "Accept-Encoding": "gzip, identity"}
+            )
             response = self._connection.getresponse()
             data = response.read(MOST_BYTES)
         finally:
@@ -83,7 +89,29 @@ class HttpLog(StaticLog):
             raise http.client.IncompleteRead(data, response.length)
         if len(data) == MOST_BYTES:
             self.close()  # what is left unread would be taken for the next answer
-        return response.status, data, response.getheader("Location")
+        return response.status, _undone(data, response.getheader("Content-Encoding")), response.getheader("Location")
+
+
+def _undone(data: bytes, encoding: str | None) -> bytes:
+    """Undoes what a web server did to a file on its way (RFC 9110, section 8.4).
+
+    Raises:
+        http.client.HTTPException: it is cut short or damaged, gives more than any file has, or is of another kind.
+    """
+    if encoding is None or encoding.strip().lower() in ("", "identity"):
+        return data
+    if encoding.strip().lower() not in ("gzip", "x-gzip"):
+        raise http.client.HTTPException(f"sent with the encoding {encoding!a}, which was not asked for")
+    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        whole = unpacker.decompress(data, MOST_UNPACKED)
+    except zlib.error as error:
+        raise http.client.HTTPException(f"sent with the encoding gzip, and damaged: {error}") from None
+    if not unpacker.eof:
+        more = len(whole) >= MOST_UNPACKED
+        what = f"gives more than {MOST_UNPACKED} bytes" if more else "is cut short"
+        raise http.client.HTTPException(f"sent with the encoding gzip, and {what}")
+    return whole
 
 
 def _break_off(connection: socket.socket) -> None:

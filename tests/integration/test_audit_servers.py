@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import threading
 import time
 from collections import Counter
@@ -16,8 +18,10 @@ from typing import Any, ClassVar
 
 import grpc
 import pytest
+from click.testing import CliRunner
 
 from audit import patience
+from audit.cli import cli
 from audit.escrow import EscrowKeys
 from audit.log import MOST_BYTES, open_log
 from audit.verify import Options, Report
@@ -303,11 +307,79 @@ def test_a_dealer_that_has_fewer_entries_than_it_signed() -> None:
 
 
 def test_the_command_ends_with_json_that_says_so() -> None:
-    from click.testing import CliRunner
-
-    from audit.cli import cli
 
     with serving(Broken) as address:
         result = CliRunner().invoke(cli, ["verify", address, "--key", str(SIGNER.verifier), "--format", "json"])
     assert result.exit_code == 4
     assert json.loads(result.stdout)["verdict"] == "unreadable"
+
+
+class Packs(Quiet):
+    """Packs every file, as web servers do of their own accord."""
+
+    packed: ClassVar[bytes] = b""
+    """Sent in place of every file."""
+
+    def do_GET(self) -> None:
+        file = Path(self.translate_path(self.path))
+        if not file.is_file():
+            self.send_error(404)
+            return
+        assert self.headers["Accept-Encoding"] == "gzip, identity"
+        data = self.packed or gzip.compress(file.read_bytes())
+        self.send_response(200)
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def test_a_server_that_packs_an_honest_log_accuses_nobody(folder: Path) -> None:
+    with serving(partial(Packs, directory=str(folder))) as address:
+        assert verify(address).verdict == "valid"
+
+
+def test_a_file_that_unpacks_without_end_is_unreadable(folder: Path) -> None:
+    handler = type("Handler", (Packs,), {"packed": gzip.compress(bytes(64 * 2**20 + 1), 1)})
+    with serving(partial(handler, directory=str(folder))) as address:
+        assert_unreadable(verify(address), "gives more than 67108864 bytes")
+
+
+@pytest.mark.parametrize("where", ["checkpoint", "tile/0/000.p/17", "tile/entries/000.p/17"])
+def test_what_is_no_regular_file_is_unreadable_and_makes_nobody_wait(where: str, tmp_path: Path) -> None:
+    file = honest().write(tmp_path) / where
+    file.unlink()
+    os.mkfifo(file)
+    assert_unreadable(verify(str(tmp_path)), "it is a pipe, not a regular file")
+
+
+ACTS = "\x1b[2J\x9b2J\u202e\u2028"
+
+
+class SaysMuch(Quiet):
+    def do_GET(self) -> None:
+        self.wfile.write(f"HTTP/1.1 400 {ACTS}\r\nLocation: {ACTS}\r\n\r\n".encode())
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_text_from_outside_acts_on_a_terminal(form: str, tmp_path: Path) -> None:
+    signer = Signer(f"x/{ACTS[5:]}".replace("\u2028", ""))
+    log = honest().write(tmp_path / f"log{ACTS}\n")
+    (log / "checkpoint").write_bytes(signer.checkpoint(honest().raws()))
+    with serving(SaysMuch) as address:
+        for words in (
+            ["verify", str(log), "--key", str(SIGNER.verifier)],
+            ["verify", address],
+            ["verify", f"{tmp_path}/no{ACTS}\nVALID"],
+            ["verify", str(log), "--key", f"no{ACTS}\nVALID"],
+            ["receipt", str(log / "checkpoint")],
+            ["stats", f"{tmp_path}/no{ACTS}\nVALID"],
+            ["verify", address.replace("://", "://me:secret@")],
+            ["verify", "http://me:sec/ret@host:x/"],
+        ):
+            result = CliRunner().invoke(cli, [*words, "--format", form])
+            assert result.exit_code in (1, 2, 3, 4), result.output
+            assert not {*"\x1b\x9b\u202e\u2028"} & {*result.output}, words
+            assert "\nVALID" not in result.output
+            assert "secret" not in result.output
+            assert "sec/ret" not in result.output

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
+from audit.files import open_regular
 from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, parse_block, what_repeats
 from audit.stats.types import CHUNK, Chunk, LogSample
 from audit.verify import Report
@@ -169,7 +170,7 @@ def _why_no_array(path: Path) -> str:
 
 def _opened(path: Path, name: str) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_regular(path)
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from error
 

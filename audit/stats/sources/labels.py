@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from audit.errors import InputError
+from audit.files import open_regular
 
 
 class LabelFile:
@@ -25,7 +26,7 @@ class LabelFile:
         self._path = path
         self._given = 0
         try:
-            self._stream = path.open("rb")
+            self._stream = open_regular(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
+from audit.files import open_regular
 from audit.protocol import RANKS, SUITS
 from audit.stats.sources.cards import DeckKind, parse_block
 
@@ -33,7 +34,8 @@ def read_order(order: str, kind: DeckKind) -> NDArray[np.uint8]:
         return np.array([by_suit.index(card) for card in kind.cards], dtype=np.uint8)
     path = Path(order)
     try:
-        text = path.read_bytes()
+        with open_regular(path) as file:
+            text = file.read()
     except OSError as error:
         raise InputError(f"{order}: the order is rank, suit or a file that can be read: {error.strerror}") from error
     deck = parse_block(b" ".join(text.split()) + b"\n", kind, order, 1)[0]

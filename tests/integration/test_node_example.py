@@ -72,9 +72,9 @@ def test_it_runs_where_it_is_copied_to_with_the_protos_beside_it(stacked_dealer:
     assert alone.returncode == 2
     assert "copy the folder `proto`" in alone.stderr
     shutil.copytree(NODE.parents[1] / "proto", copy / "proto")
-    done = deal(stacked_dealer.address, stacked_dealer.key, copy)
-    assert done.returncode == 0, done.stderr
-    assert "completed: entry 1" in done.stdout
     command = ["node", "stack.js", stacked_dealer.address, "t", "As Kd"]
     stacked = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=60)
-    assert (stacked.returncode, stacked.stdout) == (0, "hand 2 of t is stacked\n"), stacked.stderr
+    assert (stacked.returncode, stacked.stdout) == (0, "hand 1 of t is stacked\n"), stacked.stderr
+    done = deal(stacked_dealer.address, stacked_dealer.key, copy)
+    assert done.returncode == 0, done.stderr
+    assert "third    1:As 2:Kd" in done.stdout

@@ -15,6 +15,15 @@ from audit.protocol import DECKS, RANKS, SUITS
 _LOOK_ALIKES = dict(zip("АКТЈԚсԁһѕΑΚΤϹссｓ♣♦♥♠♧♢♡♤", "AKTJQcdhsAKTCccscdhscdhs", strict=True))
 """Letters of other alphabets that look like ours, and the suits' symbols."""
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_SYMBOLS = [
+    *((symbol.encode(), letter.encode()) for symbol, letter in zip("♣♦♥♠♧♢♡♤", "cdhscdhs", strict=True)),
+    ("\N{VARIATION SELECTOR-15}".encode(), b""),
+    ("\N{VARIATION SELECTOR-16}".encode(), b""),
+]
+"""Suits as symbols, and what tells a screen to draw them as text or as pictures."""
+
 
 @dataclass(frozen=True)
 class DeckKind:
@@ -78,12 +87,22 @@ def _regular(block: bytes, kind: DeckKind) -> NDArray[np.uint8] | None:
     return decks if np.all(are_permutations(decks, kind.size)) else None
 
 
+def _spelt(line: bytes, kind: DeckKind) -> bytes:
+    """A line as ours, where its meaning is certain: commas between cards, suits as symbols, cards run together."""
+    for symbol, letter in _SYMBOLS:
+        line = line.replace(symbol, letter)
+    tokens = line.replace(b",", b" ").replace(b";", b" ").replace(b'"', b" ").split()
+    if len(tokens) == 1 and len(tokens[0]) == 2 * kind.size:
+        tokens = [tokens[0][at : at + 2] for at in range(0, 2 * kind.size, 2)]
+    return b" ".join(tokens) + b"\n"
+
+
 def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDArray[np.uint8]:
     """Decks of a block of whole lines.
 
     Args:
         block: Lines, each ended by a line feed (a carriage return before it is passed over); cards are separated by
-            spaces or tabs, one or more.
+            spaces or tabs, one or more; or else as `_spelt` reads them. A byte order mark is passed over.
         kind: The deck kind that every line must be a permutation of.
         name: What the text is called in errors.
         first_line: The number of the block's first line, from 1.
@@ -97,8 +116,12 @@ def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDA
     decks = _regular(block, kind)
     if decks is not None:
         return decks
+    if first_line == 1:
+        block = block.removeprefix(_BYTE_ORDER_MARK)
     lines = block.split(b"\n")[:-1]
     decks = _regular(b"".join([b" ".join(line.split()) + b"\n" for line in lines]), kind)
+    if decks is None:
+        decks = _regular(b"".join([_spelt(line, kind) for line in lines]), kind)
     if decks is not None:
         return decks
     for number, line in enumerate(lines, first_line):
@@ -132,6 +155,14 @@ def _what_is_wrong(line: bytes, kind: DeckKind) -> str | None:
         return f"column {error.start + 1}: byte 0x{line[error.start]:02x} is no text (UTF-8)"
     # Not text.split(), which would take a no-break space for a space and find nothing wrong.
     tokens = [token.decode() for token in line.split()]
+    numbers = line.replace(b",", b" ").replace(b";", b" ").split()
+    if len(numbers) == kind.size and all(number.isdigit() for number in numbers):
+        return (
+            "numbers, of which nobody can tell in what order they count the cards; if they are 0 to "
+            f"{kind.size - 1} in our order (2c 2d 2h 2s 3c …), make an array of them: "
+            "sed 's/[,;]/ /g' FILE | python -c \"import numpy, sys; "
+            "numpy.save('decks.npy', numpy.loadtxt(sys.stdin, 'uint8', ndmin=2))\""
+        )
     for position, token in enumerate(tokens):
         if token.encode() not in _index(kind):
             return f"position {position} (from 0): {_what_is_no_card(token, kind)}"

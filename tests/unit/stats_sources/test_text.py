@@ -1,6 +1,8 @@
 """Decks as text: read as they stand, and refused with line, position and what stands there."""
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -149,3 +151,32 @@ def test_standard_input():
     assert np.array_equal(next(iter(source)).decks, shuffled(5))
     with pytest.raises(InputError, match="standard input: line 1: 1 cards"):
         list(open_source(["-"], stdin=io.BytesIO(b"2c\n")))
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        lambda text: text.replace(" ", ","),
+        lambda text: text.replace(" ", "; "),
+        lambda text: text.replace(" ", ""),
+        lambda text: text.translate(str.maketrans("cdhs", "♣♦♥♠")),
+        lambda text: text.translate(str.maketrans("cdhs", "♣♦♥♠")).replace("♥", "♥\ufe0f").replace(" ", ""),
+        lambda text: "\ufeff" + text,
+    ],
+)
+def test_other_spellings_are_read_where_there_is_no_doubt(tmp_path, spelt):
+    decks = shuffled(20)
+    (tmp_path / "decks.csv").write_text(spelt(as_lines(decks)), encoding="utf-8")
+    (chunk,) = open_source([str(tmp_path / "decks.csv")])
+    assert np.array_equal(chunk.decks, decks)
+
+
+def test_indexes_in_text_are_refused_with_the_command_that_turns_them_into_ours(tmp_path):
+    decks = shuffled(5)
+    np.savetxt(tmp_path / "decks.csv", decks, fmt="%d", delimiter=",")
+    with pytest.raises(InputError, match="line 1: numbers, of which nobody can tell") as caught:
+        list(open_source([str(tmp_path / "decks.csv")]))
+    command = str(caught.value).rpartition(": sed")[2].replace("FILE", "decks.csv").replace("python", sys.executable)
+    subprocess.run("sed" + command, shell=True, check=True, cwd=tmp_path)
+    (chunk,) = open_source([str(tmp_path / "decks.npy")])
+    assert np.array_equal(chunk.decks, decks)

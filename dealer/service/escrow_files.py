@@ -53,7 +53,7 @@ def write_escrow_pair(out: Path) -> tuple[Path, Path]:
     try:
         if pub.exists():
             raise FileExistsError(17, "File exists")
-        write_secret(key, f"{private}\n")
+        write_secret(key, f"{PRIVATE} {private}\n")
         pub.write_text(f"{PUBLIC} {public}\n", "ascii")
     except OSError as error:
         raise KeyFileError(f"{key} and {pub.name} cannot be written: {error.strerror}") from None

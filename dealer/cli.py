@@ -171,7 +171,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
 def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
     """Write the static log to the folder OUT, or bring it up to date; a server may run meanwhile."""
     from dealer.log.checkpoint import read_checkpoint
-    from dealer.log.tiles import publish
+    from dealer.log.tiles import check_only_a_log, publish
     from dealer.service.datadir import DataDir
     from dealer.store.sqlite import SqliteStore
 
@@ -181,6 +181,7 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
         note = store.checkpoint()
         size = read_checkpoint(note).size
         try:
+            check_only_a_log(out)
             publish(out, 0, size, note, store.node, store.entries)
         except OSError as error:
             raise CutcardError(f"{out} cannot be written: {error.strerror}") from None

@@ -23,6 +23,7 @@ MAX_ENTRY = 65_535
 
 _HEIGHT = 8  # a tile's hashes are eight levels of the tree above those of the tile level below
 _CHECKPOINT = "checkpoint"
+_TILES = "tile"
 _UNFINISHED = ".new"  # the one file that is written under another name until it is whole
 
 EntryReader = Callable[[int, int], Iterable[bytes]]
@@ -71,6 +72,20 @@ def published_checkpoint(out: Path) -> Checkpoint | None:
         return None
     except (CheckpointError, UnicodeDecodeError) as error:
         raise PublishError(f"{out / _CHECKPOINT} is not a checkpoint: {error}") from error
+
+
+def check_only_a_log(out: Path) -> None:
+    """Refuses a folder that holds anything but a static log, whole or begun; an empty or absent one will do.
+
+    Raises:
+        PublishError: there is something else in it, which readers of the log would be shown as well.
+        OSError: it cannot be read.
+    """
+    if not out.exists():
+        return
+    foreign = sorted(path.name for path in out.iterdir() if path.name not in (_CHECKPOINT, _TILES, _UNFINISHED))
+    if foreign:
+        raise PublishError(f"{out} holds {foreign[0]!a}, which is no part of a log: name an empty folder, or a new one")
 
 
 def publish(

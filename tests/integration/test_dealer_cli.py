@@ -274,3 +274,16 @@ def test_help_names_every_command() -> None:
     text = subprocess.run([BIN / "dealer", "--help"], capture_output=True, text=True, check=True).stdout
     for command in ("init", "serve", "key", "export", "escrow-keygen", "demo"):
         assert f"  {command}" in text
+
+
+def test_export_touches_no_folder_that_holds_something_else(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    assert run_tool("dealer", "init", "--data-dir", data, "--origin", "dealer.example/room").returncode == 0
+    out.mkdir()
+    assert run_tool("dealer", "export", out, "--data-dir", data).returncode == 0
+    assert run_tool("dealer", "export", out, "--data-dir", data).returncode == 0
+    (out / "notes.txt").write_text("mine")
+    before = sorted(out.rglob("*"))
+    refused = run_tool("dealer", "export", out, "--data-dir", data)
+    assert (refused.returncode, "notes.txt" in refused.stderr) == (1, True), refused.stderr
+    assert sorted(out.rglob("*")) == before

@@ -1,13 +1,16 @@
 """The check `lifecycle`, in log order: offer, commit and close each once, one hand in play at a table, numbers in step.
 
 What is kept is what is open: hands in play and each table's last number. Entries come in as traces, short notes of
-what they say; a trace carries the entry's bytes only where its hand could not be checked where it was read.
+what they say; a trace carries the entry's bytes only where its hand could not be checked where it was read. Those
+bytes, most of what an open hand weighs, wait in a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
 
 from audit.duplicates import Duplicates
@@ -19,6 +22,7 @@ from audit.lost import LostHands
 
 ID_BYTES = 16
 SLOT_BYTES = 16
+HELD_BYTES = 8 * 2**20
 
 
 class OfferTrace(NamedTuple):
@@ -85,6 +89,20 @@ class Unchecked(NamedTuple):
     without_offer: bool = False
 
 
+class Place(NamedTuple):
+    """Where an entry's bytes lie among those kept."""
+
+    start: int
+    length: int
+
+
+class Opened(NamedTuple):
+    """An offer or commit of an open hand: its log index, and its bytes where they are needed again."""
+
+    at: int
+    kept: Place | None
+
+
 @dataclass(slots=True)
 class Hand:
     """A hand that is open; `without_offer` where its number was used before: its offer went with the close."""
@@ -94,24 +112,42 @@ class Hand:
     number: int
     opened: int
     without_offer: bool = False
-    offer: OfferTrace | None = None
-    commits: dict[int, CommitTrace] = field(default_factory=dict)
+    offer: Opened | None = None
+    commits: list[Opened] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """What people call it."""
         return f"hand {hand_text(self.hand)} (entry {self.opened})"
 
-    def unchecked(self, opening: OfferTrace | CommitTrace | None, close: CloseTrace | None) -> Unchecked | None:
-        """What is still to be checked once the hand that `opening` began is closed by `close`, or stays open."""
-        if (opening is not None and opening.raw is None) or (close is not None and close.raw is None):
+
+class Kept:
+    """Bytes of entries that are needed again: in memory up to `HELD_BYTES` of them, then in a temporary file."""
+
+    def __init__(self, limit: int = HELD_BYTES) -> None:
+        self._file = SpooledTemporaryFile(limit)  # noqa: SIM115  # closed by `close`
+        self._end = 0
+
+    def keep(self, raw: bytes | None) -> Place | None:
+        """Keeps an entry's bytes, where there are any; says where."""
+        if raw is None:
             return None
-        commit = opening if isinstance(opening, CommitTrace) else None
-        return Unchecked(_kept(commit), _kept(self.offer), _kept(close), self.without_offer)
+        place = Place(self._end, len(raw))
+        self._file.seek(place.start)
+        self._file.write(raw)
+        self._end += place.length
+        return place
 
+    def read(self, trace: Opened | None) -> tuple[int, bytes] | None:
+        """An entry's index and its bytes; None where there is no such entry, or its bytes were not needed."""
+        if trace is None or trace.kept is None:
+            return None
+        self._file.seek(trace.kept.start)
+        return trace.at, self._file.read(trace.kept.length)
 
-def _kept(trace: Trace | None) -> tuple[int, bytes] | None:
-    return (trace.at, trace.raw) if trace is not None and trace.raw is not None else None
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._file.close()
 
 
 @dataclass(slots=True)
@@ -138,10 +174,11 @@ class Lifecycle:
     (a table and a number), to be looked through for ids that come twice.
     """
 
-    def __init__(self, tally: Tally, ids: Duplicates) -> None:
+    def __init__(self, tally: Tally, ids: Duplicates, kept: Kept) -> None:
         self.tables: dict[str, TableLife] = {}
         self._tally = tally
         self._ids = ids
+        self._kept = kept
         self._by_hand: dict[bytes, Hand] = {}
         self._by_commit: dict[int, Hand] = {}
         self._by_offer: dict[int, Hand] = {}
@@ -162,13 +199,13 @@ class Lifecycle:
             self._fail(trace.at, trace.hand, f"a second offer of {open_hand.name}")
             return
         hand = self._open(trace)
-        hand.offer = trace
+        hand.offer = Opened(trace.at, self._kept.keep(trace.raw))
         self._by_offer[trace.at] = hand
 
     def commit(self, trace: CommitTrace) -> None:
         """Follows a commit."""
         hand = self._offered(trace) or self._open(trace)
-        hand.commits[trace.at] = trace
+        hand.commits.append(Opened(trace.at, self._kept.keep(trace.raw)))
         self._by_commit[trace.at] = hand
         if len(hand.commits) == 1:
             self._count_contributions(self.tables[hand.table], trace)
@@ -200,20 +237,26 @@ class Lifecycle:
         if hand is None:
             return None
         self._end(hand, trace)
-        return hand.unchecked(opening, trace) if opening is not None else None
+        return self._unchecked(hand, opening, trace) if opening is not None else None
 
-    def _named(self, trace: CloseTrace) -> tuple[Hand | None, OfferTrace | CommitTrace | None]:
+    def _unchecked(self, hand: Hand, opening: Opened | None, close: CloseTrace | None) -> Unchecked | None:
+        """What is still to be checked once the hand that `opening` began is closed by `close`, or stays open."""
+        if (opening is not None and opening.kept is None) or (close is not None and close.raw is None):
+            return None
+        commit = self._kept.read(opening) if opening is not hand.offer else None
+        end = (close.at, close.raw) if close is not None and close.raw is not None else None
+        return Unchecked(commit, self._kept.read(hand.offer), end, hand.without_offer)
+
+    def _named(self, trace: CloseTrace) -> tuple[Hand | None, Opened | None]:
         """The open hand that a close names by its commit or, one that was lost, by its offer; and that entry."""
         if trace.commit is None:
             assert trace.offer is not None
             hand = self._by_offer.get(trace.offer)
             return hand, hand.offer if hand is not None else None
         hand = self._by_commit.get(trace.commit)
-        return hand, hand.commits[trace.commit] if hand is not None else None
+        return hand, next((c for c in hand.commits if c.at == trace.commit), None) if hand is not None else None
 
-    def _closed_amiss(
-        self, trace: CloseTrace, by_index: Hand | None
-    ) -> tuple[Hand | None, OfferTrace | CommitTrace | None]:
+    def _closed_amiss(self, trace: CloseTrace, by_index: Hand | None) -> tuple[Hand | None, Opened | None]:
         """What a close most likely means whose hand and commit do not belong together, with a finding that says so."""
         by_name = self._by_hand.get(trace.hand)
         if by_name is None and by_index is None:
@@ -227,10 +270,10 @@ class Lifecycle:
             if trace.commit is not None:
                 self._fail(trace.at, trace.hand, f"closes {by_name.name} before it is committed")
                 return by_name, None
-            expected: OfferTrace | CommitTrace | None = by_name.offer
+            expected = by_name.offer
             self._fail(trace.at, trace.hand, f"names {trace.names}: expected {by_name.opened}")
         else:
-            expected = next(iter(by_name.commits.values()))
+            expected = by_name.commits[0]
             self._fail(trace.at, trace.hand, f"names {trace.names}: expected entry {expected.at} as its commit")
         # Where the hand and the entry named are two open hands, nobody can say which of them this close belongs to.
         return by_name, expected if by_index is None or by_index is by_name else None
@@ -241,8 +284,9 @@ class Lifecycle:
         for hand in self._open_hands():
             if self.tables[hand.table].current is hand:
                 still_open.add(f"{hand.name} is open: number {hand.number} at table {hand.table}")
-            for commit in hand.commits.values() or (None,):
-                unchecked = hand.unchecked(commit, None)
+            openings: list[Opened | None] = [*hand.commits]
+            for commit in openings or [None]:
+                unchecked = self._unchecked(hand, commit, None)
                 if unchecked is not None:
                     yield unchecked
         self._tally.missing += [*self.lost.texts(), *still_open.texts()]
@@ -282,8 +326,8 @@ class Lifecycle:
             table.current = None
         if self._by_hand.get(hand.hand) is hand:
             del self._by_hand[hand.hand]
-        for index in hand.commits:
-            del self._by_commit[index]
+        for commit in hand.commits:
+            del self._by_commit[commit.at]
         if hand.offer is not None:
             del self._by_offer[hand.offer.at]
         self._in_play -= 1
@@ -318,8 +362,8 @@ def follow_alone(entries: Iterable[tuple[int, Offer | Commit | Close]], unknown:
         unknown: the first index of an unknown entry that may explain what is found behind it; None where all are known.
     """
     tally = Tally(first_unknown=unknown)
-    with Duplicates(ID_BYTES, SLOT_BYTES) as ids:
-        lifecycle = Lifecycle(tally, ids)
+    with Duplicates(ID_BYTES, SLOT_BYTES) as ids, closing(Kept()) as kept:
+        lifecycle = Lifecycle(tally, ids, kept)
         for at, entry in sorted(entries, key=lambda each: each[0]):
             trace = trace_of(at, entry, b"")
             if isinstance(trace, CloseTrace):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 
 from audit import note
 from audit.chunk import BUNDLES, SEED_KEY_BYTES, Checked, Read, Setting, Stretch
@@ -15,7 +17,7 @@ from audit.escrow import EscrowKeys
 from audit.findings import CHECKS, Finding, Several, Tally
 from audit.forms import hand_text
 from audit.keys import VerifierKey
-from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, Lifecycle, Trace, Unchecked
+from audit.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, Kept, Lifecycle, Trace, Unchecked
 from audit.log import Log
 from audit.lost import LostHand
 from audit.protocol import sha256
@@ -146,8 +148,9 @@ def verify(
     with (
         Duplicates(SEED_KEY_BYTES, ID_BYTES) as seeds,
         Duplicates(ID_BYTES, SLOT_BYTES) as hands,
+        closing(Kept()) as kept,
     ):
-        return _Audit(log, options, seeds, hands, progress, take_decks, take_finding).run()
+        return _Audit(log, options, seeds, hands, kept, progress, take_decks, take_finding).run()
 
 
 class _Audit:
@@ -159,6 +162,7 @@ class _Audit:
         options: Options,
         seeds: Duplicates,
         hands: Duplicates,
+        kept: Kept,
         progress: Progress | None,
         take_decks: TakeDecks | None,
         take_finding: TakeFinding | None,
@@ -170,7 +174,7 @@ class _Audit:
         self._seeds = seeds
         self._hands = hands
         self._tally = Tally(take_finding=take_finding)
-        self._lifecycle = Lifecycle(self._tally, hands)
+        self._lifecycle = Lifecycle(self._tally, hands, kept)
         self._voids = VoidTest()
         self._checkpoint: note.Checkpoint | None = None
         self._note = b""
@@ -231,7 +235,10 @@ class _Audit:
         workers = Workers(setting, min(self._options.processes, -(-bundles // BUNDLES)))
         try:
             self._read_stretches(workers, tree, bundles, sizes, leaves)
-            self._hand_in(workers, [*self._unchecked, *self._lifecycle.finish()])
+            self._hand_in(workers, self._unchecked)
+            still_open = self._lifecycle.finish()
+            while batch := list(islice(still_open, BATCH)):
+                self._hand_in(workers, batch)
             for checked in workers.rest():
                 self._take(checked)
         finally:

@@ -61,6 +61,8 @@ class Workers:
         if self._pool is None:
             yield check_unchecked(self._setting, batch)
             return
+        if len(self._batches) > 8 * self._processes:
+            yield self._batches.pop(0).result()  # whoever hands in faster than hands are checked waits
         self._batches.append(self._pool.submit(_check, batch))
         ready = [future for future in self._batches if future.done()]
         self._batches = [future for future in self._batches if future not in ready]

@@ -12,11 +12,10 @@ from audit.stats.corpus import family_names
 from audit.stats.families import FAMILIES
 from audit.stats.families.aces import ACES, SEATED, holds_ace
 from audit.stats.families.between_decks import kept_neighbours
-from audit.stats.families.neighbours import STATISTICS as NEIGHBOUR_STATISTICS
 from audit.stats.families.permutations import STATISTICS
 from audit.stats.families.precedence import PRECEDENCE
 from audit.stats.families.successors import SUCCESSORS
-from audit.stats.families.sums import DeckStatistic, histogram_outcomes
+from audit.stats.families.sums import histogram_outcomes
 from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
 from tests.pages import ROOT
 from tests.unit.stats.decks import every_permutation, fair
@@ -26,25 +25,6 @@ def test_every_family_has_its_row_in_the_document() -> None:
     page = (ROOT / "docs" / "statistics.md").read_text("utf-8")
     rows = re.findall(r"^\| ([^|`]+?) \|", page.partition("## 1. ")[2].partition("## 2. ")[0], re.MULTILINE)
     assert set(family_names()) == {name for row in rows for name in row.split(", ")} - {"family"}
-
-
-@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda each: each.name)
-@pytest.mark.parametrize("n", [5, 7])
-def test_every_permutation_together_has_exactly_the_null(statistic: DeckStatistic, n: int) -> None:
-    every = Batch(every_permutation(n))
-    null = statistic.null(n)
-    found = statistic.histogram(every) / every.size
-    expected = np.zeros_like(found)
-    expected[null.support[0] : null.support[0] + len(null.prob)] = null.prob
-    assert found == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("statistic", NEIGHBOUR_STATISTICS, ids=lambda each: each.name)
-def test_every_deck_of_two_ranks_has_exactly_the_null_of_neighbours(statistic: DeckStatistic) -> None:
-    every = Batch(every_permutation(8))
-    null = statistic.null(8)
-    found = statistic.histogram(every) / every.size
-    assert found[null.support[0] :][: len(null.prob)] == pytest.approx(null.prob, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [4, 6, 7])

@@ -143,12 +143,13 @@ def test_more_findings_than_a_report_keeps_leave_out_all_their_hands(tmp_path, m
     assert source.logs[0].failed == 29
 
 
-def test_void_hands_count_and_open_ones_have_no_deck_yet(tmp_path):
+def test_void_hands_count_and_open_and_lost_ones_have_no_deck(tmp_path):
     book = Book().play(Draft("void", outcome="void").deal("third"))
     book.add(Draft("open", number=2).commit())
+    book.play(Draft("lost", table="table-2", outcome="lost"))
     ids, source = read_book(book, tmp_path)
     assert len(ids) == 1
-    assert (source.logs[0].counted, source.logs[0].open) == (1, 1)
+    assert (source.logs[0].counted, source.logs[0].open, source.logs[0].lost) == (1, 1, 1)
 
 
 def test_decks_come_in_the_order_of_the_log(tmp_path):

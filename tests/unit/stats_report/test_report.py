@@ -287,3 +287,10 @@ def test_a_log_that_does_not_verify_is_red_and_names_the_check():
     assert "entry 7: expected <aa>, found bb" in text
     assert "2 open hands" in text
     assert "All tests" not in text
+
+
+def test_no_text_from_outside_stands_raw_in_the_page() -> None:
+    acts = "\x1b\x9b\u202e\n"
+    text = render(BatteryResult("insufficient", 0, 0, 1e-6, (), 0, sources=(f"a{acts}b",), notes=(f"c{acts}d",)))
+    assert not {*"\x1b\x9b\u202e"} & {*text}
+    assert r"c\x1b\x9b\u202e\nd" in text

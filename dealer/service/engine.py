@@ -9,10 +9,11 @@ import asyncio
 import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -29,8 +30,18 @@ from dealer.service.hands import lose_hand
 from dealer.service.live import LiveHand, load_hand
 from dealer.service.sources import Sources
 from dealer.service.subject import about_hand
-from dealer.service.unit import Limits, Proofs, Reply, Unit
-from dealer.store.interface import AnswerRow, Batch, HandRow, Store, StoreError, TableRow, VaultError
+from dealer.service.unit import Limits, Proofs, Recorded, Reply, Unit, open_answer
+from dealer.store.interface import (
+    Answer,
+    Batch,
+    HandRow,
+    KeptAnswer,
+    Store,
+    StoreError,
+    TableRow,
+    VaultError,
+    one_entry,
+)
 from dealer.store.remembered import Remembered
 from dealer.store.vault import Purpose, Vault
 
@@ -42,6 +53,11 @@ _WHAT_TO_DO = (
 )
 _NODE_CACHE = 1 << 16
 _TABLE_CACHE = 1 << 16
+_RECORDED_OVER = 1024
+"""So many referee's hands that are over stay in memory, for who looks at their end."""
+_FORGET_AT_ONCE = 500
+"""Answers: some milliseconds of the writer's time."""
+_FORGET_PAUSE = 0.02
 _PROOF_LENGTH = 1 << 16
 
 
@@ -129,7 +145,10 @@ class Engine:
         self.tree = CompactTree.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
         self._require_what_was_signed()
-        self.live = {row.hand: load_hand(row, GAMES, self.vault) for row in self.store.hands_in_play()}
+        self.recorded: dict[bytes, Recorded] = {}
+        self._recorded_over: deque[bytes] = deque()
+        rows = self.store.hands_in_play()
+        self.live = {row.hand: load_hand(row, GAMES, self.vault, partial(one_entry, self.store)) for row in rows}
         self._seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
         self._close_lost()
 
@@ -279,10 +298,10 @@ class Engine:
     def _commit(self, batch: list[_Pending]) -> None:
         unit = Unit(self)
         asked = [(p.command.caller, p.command.request) for p in batch if p.command.request is not None]
-        unit.looked_up = {**dict.fromkeys(asked), **self.store.answers(asked)}
+        kept = self.store.answers(asked)
         pendings: dict[tuple[str, bytes], _Pending] = {}
         for pending in batch:
-            self._run(pending, unit, pendings)
+            self._run(pending, unit, kept, pendings)
         prove = self._prove
         self._make_durable(unit, batch, prove)
         if prove:
@@ -310,15 +329,17 @@ class Engine:
             self._nodes.clear()
         fresh = {(node.level, node.index): node.hash for node in nodes}
         proofs = Proofs(tree.size, note, lambda level, index: fresh.get((level, index)) or self._node(level, index))
+        answers = []
         for pending in batch:
             if pending.reply is not None:
                 pending.answer = pending.reply(proofs)
-                if (request := pending.command.request) is not None:
-                    unit.keep(pending.command.caller, request, pending.command.body, pending.hand, pending.answer)
+                command = pending.command
+                if command.request is not None:
+                    answers.append(Answer(command.caller, command.request, command.body, pending.hand, pending.answer))
         if prove:
             self.vault.prove()
-        if unit.changed or prove:
-            self.store.commit(self._batch(unit, nodes, note, self._proof() if prove else None))
+        if unit.changed or answers or prove:
+            self.store.commit(self._batch(unit, nodes, note, answers, self._proof() if prove else None))
             self._commits += 1
         if note != self.note:
             self._remembered.keep(note)
@@ -340,7 +361,13 @@ class Engine:
         except Exception as error:
             self._fail_storage(str(error) if isinstance(error, CutcardError) else type(error).__name__)
 
-    def _run(self, pending: _Pending, unit: Unit, pendings: dict[tuple[str, bytes], _Pending]) -> None:
+    def _run(
+        self,
+        pending: _Pending,
+        unit: Unit,
+        kept: Mapping[tuple[str, bytes], KeptAnswer],
+        pendings: dict[tuple[str, bytes], _Pending],
+    ) -> None:
         command = pending.command
         try:
             if command.request is not None:
@@ -349,9 +376,9 @@ class Engine:
                     _require_same(twin.command.body, command.body)
                     pending.twin = twin
                     return
-                if (kept := unit.kept(*key)) is not None:
-                    _require_same(kept.body, command.body)
-                    pending.answer = self._opened(unit, kept)
+                if (answer := kept.get(key)) is not None:
+                    _require_same(answer.body, command.body)
+                    pending.answer = self._opened(unit, answer)
                     return
             mine = Unit(self, unit)
             pending.hand, pending.reply = command.run(mine)
@@ -374,24 +401,24 @@ class Engine:
             _tell(_log.error, "a command failed", error=type(error).__name__, where=where)
             pending.error = CutcardError("the dealer failed to carry this out; nothing has changed")
 
-    def _opened(self, unit: Unit, kept: AnswerRow) -> bytes:
+    def _opened(self, unit: Unit, kept: KeptAnswer) -> bytes:
         try:
-            return unit.open(kept)
+            return open_answer(kept)
         except Refused as refused:
             refused.metadata = about_hand(unit, kept.hand, kept.caller)
             raise
 
-    def _batch(self, unit: Unit, nodes: list[Node], note: str, proof: str | None) -> Batch:
-        expires = unit.now + 1000 * self.limits.answer_seconds
+    def _batch(self, unit: Unit, nodes: list[Node], note: str, answers: list[Answer], proof: str | None) -> Batch:
         return Batch(
             entries=unit.entries,
             nodes=nodes,
             checkpoint=note if nodes else None,
             hands={key: _row(hand) for key, hand in unit.hands.items()},
             tables=unit.tables,
-            answers=unit.answers,
+            answers=answers,
+            records=unit.records,
             seen=unit.seen,
-            expiries=dict.fromkeys(unit.closed, expires),
+            expires=unit.now + 1000 * self.limits.answer_seconds,
             proof=proof,
         )
 
@@ -400,6 +427,7 @@ class Engine:
         if len(self._tables) > _TABLE_CACHE:
             self._tables.clear()
         self._tables.update(unit.tables)
+        self._keep_recorded(unit)
         held = set[int]()
         for name, hand in unit.hands.items():
             before = self.live.pop(name, None)
@@ -416,14 +444,20 @@ class Engine:
         if spent:
             unit.after.append(lambda: self.vault.give_back(spent, self._seed_keys))
 
-    def _forget(self, unit: Unit) -> tuple[bytes, Reply]:
-        def drop() -> None:
-            self.store.drop_answers(unit.now)
-            self.vault.destroy_unused(Purpose.ANSWER, self.store.answer_keys())
-            self.vault.slots.give_back_all_but(self._seed_keys)  # those of hands that were refused after they had one
+    def _keep_recorded(self, unit: Unit) -> None:
+        """Keeps the referee's hands in memory, and of those that are over the last ones."""
+        self.recorded.update(unit.recorded)
+        for hand in unit.recorded:
+            if not unit.hand(hand).state.in_play:
+                self._recorded_over.append(hand)
+        while len(self._recorded_over) > _RECORDED_OVER:
+            self.recorded.pop(self._recorded_over.popleft(), None)
 
-        unit.after.append(drop)  # not before this batch's own answers are in the store, and with them their key's use
-        return b"", lambda proofs: b""
+    def _forget(self, unit: Unit) -> tuple[bytes, Reply]:
+        more = self.store.forget(unit.now, _FORGET_AT_ONCE)
+        if not more:  # keys of hands that were refused after they had taken one
+            unit.after.append(lambda: self.vault.slots.give_back_all_but(self._seed_keys))
+        return b"", lambda proofs: b"more" if more else b""
 
     def _proof(self) -> str:
         """Returns what a commit writes to prove that it can: after a failure as much as a hand would need, and more."""
@@ -451,8 +485,11 @@ class Engine:
         return b"", lambda proofs: b""
 
     async def forget_expired(self) -> None:
-        """Drops answers that expired, and destroys each answer key whose last answer did."""
-        await self.submit(Command("", self._forget))
+        """Forgets what has expired, a little at a time, so that nobody who plays has to wait for it."""
+        more = True
+        while more:
+            more = bool(await self.submit(Command("", self._forget)))
+            await asyncio.sleep(_FORGET_PAUSE)  # between two slices others have their turn
 
     def table(self, table: str) -> TableRow | None:
         """Returns a table as it is durable."""
@@ -480,7 +517,7 @@ class Engine:
 def _row(hand: LiveHand) -> HandRow:
     return HandRow(
         hand=hand.state.hand,
-        state=dump_state(hand.state),
+        state=dump_state(hand.state) if hand.state.in_play else None,
         referee=hand.referee,
         offer=hand.offer,
         commit=hand.commit,

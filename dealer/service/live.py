@@ -1,7 +1,7 @@
 """A hand as the service holds it: its state, where it stands in the log, and its secrets while it is in play."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -9,6 +9,7 @@ import structlog
 from dealer.core.codec import load_state
 from dealer.core.deck import Deck, commit_deck, derive_deck
 from dealer.core.hand import Game, HandState, Status
+from dealer.core.history import state_from_log
 from dealer.core.seed import Seed, entropy_digest
 from dealer.store.interface import HandRow, Sealed
 from dealer.store.vault import Purpose, SealLost, Vault
@@ -119,13 +120,23 @@ def sealed(hand: LiveHand, vault: Vault) -> LiveHand:
     return replace(hand, sealed=made, key=made.key)
 
 
-def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault) -> LiveHand:
+def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault, entry: Callable[[int], bytes]) -> LiveHand:
     """Reads a hand back. One in play whose key at rest is gone comes without secrets: it is lost.
+
+    Args:
+        row: what the store has of it.
+        games: by name.
+        vault: the keys at rest.
+        entry: reads an entry of the log, which holds all of a hand that is over.
 
     Raises:
         VaultError: its key cannot be read at the moment.
     """
-    state = load_state(row.state, games)
+    if row.close is not None:
+        offer, commit = (None if index is None else entry(index) for index in (row.offer, row.commit))
+        state = state_from_log(offer, commit, entry(row.close), games)
+    else:
+        state = load_state(row.state or "", games)
     secrets = None
     if row.secrets is not None:
         try:

@@ -121,7 +121,7 @@ class Dealer:
         limits, database = self._settings.limits, self._data.database
         vault = Vault(self._data.at_rest, limits.key_seconds)
         signer = self._data.signer()
-        self.engine = Engine(lambda: SqliteStore(database), signer, vault, self._sources, limits)
+        self.engine = Engine(lambda: SqliteStore(database, vault), signer, vault, self._sources, limits)
         self.engine.on_health = self._threadsafe(self._show_health)
         self.engine.on_hands = self._threadsafe(self._watch)
         self.engine.on_batch = self._metrics.batch

@@ -5,7 +5,6 @@ hands shown. The referee is pure, so the same record always gives the same hand.
 been dealt, and is kept as answers are: encrypted, until the hand's answers expire.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +42,7 @@ class Play:
         state: where it stands.
         events: everything that happened; the first has sequence number 1.
         streets: the cards of each street dealt.
-        record: what went into the referee.
+        fresh: pieces of the record that are not kept yet.
     """
 
     hand: bytes
@@ -53,12 +52,7 @@ class Play:
     state: TableState
     events: tuple[Event, ...]
     streets: tuple[tuple[TableCard, ...], ...] = ()
-    record: bytes = field(default=b"", repr=False)
-
-    @property
-    def version(self) -> bytes:
-        """What tells this state of the hand from every other: the SHA-256 of its record."""
-        return hashlib.sha256(self.record).digest()
+    fresh: tuple[bytes, ...] = field(default=(), repr=False)
 
     @property
     def cards(self) -> tuple[TableCard, ...]:
@@ -96,7 +90,7 @@ def begin(hand: bytes, heading: Heading, lineup: Lineup, action_seconds: int, to
         "action_seconds": action_seconds,
         "tokens": [tokens[seat].hex() for seat in lineup.seats],
     }
-    return Play(hand, heading, action_seconds, tokens, state, events, record=_line(head))
+    return Play(hand, heading, action_seconds, tokens, state, events, fresh=(_line(head),))
 
 
 def act(play: Play, seat: int, option: Option) -> Play:
@@ -138,16 +132,16 @@ def down_cards(play: Play, seat: int) -> list[str]:
     return [card.card for card in play.cards if card.seat == seat and card.face is Face.DOWN]
 
 
-def read_play(record: bytes) -> Play:
-    """Reads a hand back from its record, by having the referee run it again."""
-    head, *steps = (json.loads(line) for line in record.splitlines())
+def read_play(pieces: Sequence[bytes]) -> Play:
+    """Reads a hand back from the pieces of its record, by having the referee run it again."""
+    head, *steps = (json.loads(line) for line in b"".join(pieces).splitlines())
     lineup = Lineup(head["hi_lo"], Stakes(*head["stakes"]), tuple(head["seats"]), tuple(head["stacks"]))
     heading = Heading(head["text"], head["table"], head["number"])
     tokens = {seat: bytes.fromhex(token) for seat, token in zip(lineup.seats, head["tokens"], strict=True)}
     play = begin(bytes.fromhex(head["hand"]), heading, lineup, head["action_seconds"], tokens)
     for step in steps:
         play = _repeat(play, step)
-    return play
+    return replace(play, fresh=())
 
 
 def _repeat(play: Play, step: list[Any]) -> Play:
@@ -170,7 +164,7 @@ def _repeat(play: Play, step: list[Any]) -> Play:
 
 def _after(play: Play, step: referee.Step, line: list[Any]) -> Play:
     state, events = step
-    return replace(play, state=state, events=play.events + events, record=play.record + _line(line))
+    return replace(play, state=state, events=play.events + events, fresh=(*play.fresh, _line(line)))
 
 
 def _line(content: object) -> bytes:

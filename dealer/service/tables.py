@@ -8,7 +8,7 @@ restart the seat to act has its whole time again.
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any
@@ -25,8 +25,6 @@ from dealer.service.unit import Reply, Unit
 from dealer.table.betting import Turn
 
 _log = structlog.get_logger()
-_KEEPER = "the referee"
-"""Under this name the records are kept; no caller is called so, as a caller's name has no space."""
 _AGAIN_SECONDS = 1.0
 
 
@@ -60,7 +58,6 @@ class Tables:
         """Takes the writer."""
         self._engine = engine
         self._loop = asyncio.get_running_loop()
-        self._plays: dict[bytes, tuple[bytes, Play]] = {}
         self._watchers: dict[bytes, set[Watcher]] = {}
         self._clocks: dict[bytes, _Clock] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,24 +90,22 @@ class Tables:
             Refused: the referee runs no such hand, its answers have expired, it was given up or is lost, or its record
                 cannot be read any more.
         """
-        kept = unit.kept(_KEEPER, hand)
-        if kept is None:
-            raise Refused(Reason.HAND_NOT_FOUND, "the referee runs no such hand")
-        state = unit.hand(hand).state
+        live = unit.hand(hand)
+        state = live.state
         if state.status is Status.LOST:
             raise over(state)
-        known = self._plays.get(hand)
-        play = known[1] if known is not None and known[0] == kept.body else table_play.read_play(unit.open(kept))
+        play = unit.record_of(hand, table_play.read_play) if live.referee else None
+        if not isinstance(play, Play):
+            raise Refused(Reason.HAND_NOT_FOUND, "the referee runs no such hand")
         if play.state.waits_for is not None and not state.in_play:
             raise over(state)
         return play
 
     def save(self, unit: Unit, play: Play) -> None:
         """Makes a hand's new state part of a unit of change. On the writer's thread."""
-        version = play.version
-        unit.keep(_KEEPER, play.hand, version, play.hand, play.record)
-        self._plays[play.hand] = version, play
-        unit.after.append(lambda: self._durable(play))
+        kept = replace(play, fresh=())
+        unit.record(play.hand, b"".join(play.fresh), kept)
+        unit.after.append(lambda: self._durable(kept))
 
     def change(self, unit: Unit, hand: bytes, step: Callable[[Play], Play]) -> Play:
         """Takes a step of a hand and everything that follows from it. On the writer's thread."""
@@ -165,7 +160,6 @@ class Tables:
         """Stops the clock of a hand that is void or lost, and sends its watchers away."""
         if (clock := self._clocks.pop(hand, None)) is not None:
             clock.timer.cancel()
-        self._plays.pop(hand, None)
         for watcher in self._watchers.get(hand, ()):
             watcher.end(why)
 
@@ -177,8 +171,6 @@ class Tables:
 
     def _durable(self, play: Play) -> None:
         """Goes on from what is durable now. On the writer's thread."""
-        if play.state.waits_for is None:
-            self._plays.pop(play.hand, None)
         self._on_loop(self._show, play)
 
     def _on_loop(self, call: Callable[..., None], *arguments: Any) -> None:

@@ -1,9 +1,8 @@
 """A unit of change: what one command, or a batch of them, makes of the state, before it is durable."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from dealer.errors import Reason, Refused
 from dealer.games.plans import GAMES
@@ -11,8 +10,10 @@ from dealer.log.merkle import CompactTree, NodeReader, inclusion_proof
 from dealer.log.receipt import make_receipt
 from dealer.service.live import LiveHand, load_hand, sealed
 from dealer.service.sources import Sources
-from dealer.store.interface import AnswerRow, Store, TableRow, one_entry
-from dealer.store.vault import Purpose, SealLost, Vault
+from dealer.store.interface import KeptAnswer, RecordLine, Store, TableRow, one_entry
+from dealer.store.vault import SealLost, Vault
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,19 @@ class Limits:
     key_seconds: int = 3600
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A referee's hand as it follows from its record.
+
+    Attributes:
+        pieces: how many pieces its record has.
+        hand: what the referee made of them; nobody here looks inside.
+    """
+
+    pieces: int
+    hand: object = field(repr=False)
+
+
 class Durable(Protocol):
     """What a unit changes: the state that is durable."""
 
@@ -45,6 +59,7 @@ class Durable(Protocol):
     store: Store
     tree: CompactTree
     live: dict[bytes, LiveHand]
+    recorded: dict[bytes, Recorded]
 
     def table(self, table: str) -> TableRow | None:
         """Returns a table."""
@@ -75,9 +90,8 @@ class Unit:
         self.tables: dict[str, TableRow] = {}
         self.entries: list[bytes] = []
         self.seen: list[bytes] = []
-        self.answers: dict[tuple[str, bytes], AnswerRow] = {}
-        self.looked_up: dict[tuple[str, bytes], AnswerRow | None] = below.looked_up if below else {}
-        self.closed: list[bytes] = []
+        self.records: list[RecordLine] = []
+        self.recorded: dict[bytes, Recorded] = {}
         self.after: list[Callable[[], None]] = []
         self._durable, self._below = durable, below
         self.start: int = below.start + len(below.entries) if below else durable.tree.size
@@ -98,7 +112,7 @@ class Unit:
         row = self._durable.store.hand(hand)
         if row is None:
             raise Refused(Reason.HAND_NOT_FOUND, "there is no such hand")
-        return load_hand(row, GAMES, self._durable.vault)
+        return load_hand(row, GAMES, self._durable.vault, self.entry)
 
     def table(self, table: str) -> TableRow | None:
         """Returns a table as it stands now; None where no hand was opened at it yet."""
@@ -131,7 +145,6 @@ class Unit:
         """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
         if not hand.state.in_play:
             hand = replace(hand, secrets=None, sealed=None, deck=None, key=None)
-            self.closed.append(hand.state.hand)
         elif hand.sealed is None:
             hand = sealed(hand, self._durable.vault)
         self.hands[hand.state.hand] = hand
@@ -149,39 +162,41 @@ class Unit:
         opened = {key for unit in units for key, hand in unit.hands.items() if hand.state.in_play and key not in live}
         return len(live) + len(opened) < self._durable.limits.hands_in_play
 
-    def keep(self, caller: str, request: bytes, body: bytes, hand: bytes, plaintext: bytes) -> None:
-        """Keeps bytes, sealed, until the hand's answers expire; read again with `kept`."""
-        answer = self._durable.vault.seal_answer(time.monotonic(), plaintext, caller.encode() + request)
-        self.answers[caller, request] = AnswerRow(caller, request, body, hand, answer, self._expiry(hand))
+    def record_of(self, hand: bytes, read: Callable[[Sequence[bytes]], object]) -> object | None:
+        """Returns a referee's hand as it stands now; None if there is no record of it any more.
 
-    def kept(self, caller: str, request: bytes) -> AnswerRow | None:
-        """Returns what was kept, still sealed; None where nothing is."""
-        key = (caller, request)
-        unit: Unit | None = self
-        while unit is not None:
-            if (row := unit.answers.get(key)) is not None:
-                break
-            unit = unit._below
-        else:
-            row = self._durable.store.answer(caller, request) if key not in self.looked_up else self.looked_up[key]
-        return row
-
-    def open(self, row: AnswerRow) -> bytes:
-        """Opens what was kept.
+        Args:
+            hand: its id.
+            read: makes the hand of the pieces of its record, if it is not in memory.
 
         Raises:
-            Refused: its key at rest is gone.
-            VaultError: its key cannot be read at the moment.
+            Refused: a key at rest of its record is gone.
+            VaultError: such a key cannot be read at the moment.
         """
-        try:
-            return self._durable.vault.open(Purpose.ANSWER, row.answer, row.caller.encode() + row.request)
-        except SealLost:
-            text = "this was carried out, and its answer cannot be read any more: its key at rest is gone"
-            raise Refused(Reason.ANSWER_LOST, text) from None
+        unit: Unit | None = self
+        while unit is not None:
+            if (found := unit.recorded.get(hand)) is not None:
+                return found.hand
+            unit = unit._below
+        if (found := self._durable.recorded.get(hand)) is None:
+            pieces = _opened(lambda: self._durable.store.record(hand))
+            if not pieces:
+                return None
+            found = self.recorded[hand] = Recorded(len(pieces), read(pieces))
+        return found.hand
 
-    def _expiry(self, hand: bytes) -> int | None:
-        found = self.hand(hand)
-        return None if found.state.in_play else self.now + 1000 * self._durable.limits.answer_seconds
+    def record(self, hand: bytes, piece: bytes, made: object) -> None:
+        """Puts a piece behind a referee's record, and says what the hand is from now on."""
+        unit: Unit | None = self
+        before = self._durable.recorded.get(hand)
+        while unit is not None:
+            if (found := unit.recorded.get(hand)) is not None:
+                before = found
+                break
+            unit = unit._below
+        number = before.pieces if before else 0
+        self.records.append(RecordLine(hand, number, piece))
+        self.recorded[hand] = Recorded(number + 1, made)
 
     def absorb(self, above: "Unit") -> None:
         """Takes over what a command changed."""
@@ -189,11 +204,29 @@ class Unit:
         self.tables.update(above.tables)
         self.entries += above.entries
         self.seen += above.seen
-        self.answers.update(above.answers)
-        self.closed += above.closed
+        self.records += above.records
+        self.recorded.update(above.recorded)
         self.after += above.after
 
     @property
     def changed(self) -> bool:
         """Whether there is anything to make durable."""
-        return bool(self.hands or self.tables or self.entries or self.answers or self.seen)
+        return bool(self.hands or self.tables or self.entries or self.records or self.seen)
+
+
+def open_answer(kept: KeptAnswer) -> bytes:
+    """Opens what was kept.
+
+    Raises:
+        Refused: its key at rest is gone.
+        VaultError: its key cannot be read at the moment.
+    """
+    return _opened(kept.open)
+
+
+def _opened(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except SealLost:
+        text = "this was carried out, and its answer cannot be read any more: its key at rest is gone"
+        raise Refused(Reason.ANSWER_LOST, text) from None

@@ -1,6 +1,6 @@
 """What the service asks of a store: everything durable, in one transaction for each batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -26,10 +26,18 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class HandRow:
-    """One hand. `state` is JSON without a secret; `secrets` are there while the hand is in play, and never after."""
+    """One hand.
+
+    Attributes:
+        hand: its id, 16 bytes.
+        state: JSON without a secret while the hand is in play; None once it is over, as the log holds all of it.
+        referee: whether the referee runs it.
+        offer, commit, close: indexes of its log entries.
+        secrets: there while the hand is in play, and never after.
+    """
 
     hand: bytes
-    state: str
+    state: str | None
     referee: bool
     offer: int | None
     commit: int | None
@@ -48,19 +56,54 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """The answer kept for a caller's request id.
+class Answer:
+    """The answer to a caller's request id, to be kept for repeats.
 
-    `body` is the digest of method and field values; `expires` is Unix time in milliseconds, None while the hand is
-    in play.
+    Attributes:
+        caller: whose request id it is.
+        request: the id, 16 bytes.
+        body: digest of method and field values, 32 bytes.
+        hand: the hand that it is about, 16 bytes.
+        answer: the bytes that were sent. They may hold cards: the store keeps them encrypted.
     """
 
     caller: str
     request: bytes
     body: bytes
     hand: bytes
-    answer: Sealed
-    expires: int | None = None
+    answer: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer as it is found again, still sealed.
+
+    Attributes:
+        caller, request, body, hand: as in `Answer`.
+        open: returns the answer's bytes; raises `SealLost` if their key is gone and `VaultError` if it cannot be read
+            at the moment.
+    """
+
+    caller: str
+    request: bytes
+    body: bytes
+    hand: bytes
+    open: Callable[[], bytes] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLine:
+    """One piece of a referee's record of a hand, to be put behind those before it; kept as answers are.
+
+    Attributes:
+        hand: its id, 16 bytes.
+        number: how many pieces came before.
+        line: the piece. It may hold cards: the store keeps it encrypted.
+    """
+
+    hand: bytes
+    number: int
+    line: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -71,9 +114,11 @@ class Batch:
         entries: log entries, the first at the log's size before the batch.
         nodes: complete subtrees newly made by them.
         checkpoint: signed note over the new tree; None where no entry came.
-        hands, tables, answers: rows that are new or replace the old.
+        hands, tables: rows that are new or replace the old.
+        answers: answers to be kept until their hand is over and its time has passed.
+        records: pieces of referees' records, kept as long.
         seen: digests of seeds drawn.
-        expiries: for hands that closed, when their answers expire.
+        expires: when what is kept of hands that are over with this batch may be forgotten; Unix time in milliseconds.
         proof: text that takes the place of the last proof's. Nobody reads it: that it became durable proves that the
             store can still write.
     """
@@ -83,9 +128,10 @@ class Batch:
     checkpoint: str | None = None
     hands: dict[bytes, HandRow] = field(default_factory=dict)
     tables: dict[str, TableRow] = field(default_factory=dict)
-    answers: dict[tuple[str, bytes], AnswerRow] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+    records: list[RecordLine] = field(default_factory=list)
     seen: list[bytes] = field(default_factory=list)
-    expiries: dict[bytes, int] = field(default_factory=dict)
+    expires: int = 0
     proof: str | None = None
 
 
@@ -118,20 +164,30 @@ class Store(Protocol):
     def table(self, table: str) -> TableRow | None:
         """Returns a table."""
 
-    def answer(self, caller: str, request: bytes) -> AnswerRow | None:
-        """Returns the answer kept for a request id."""
-
-    def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], AnswerRow]:
+    def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """Returns the answers kept for some of these callers' request ids, in one look-up."""
+
+    def record(self, hand: bytes) -> list[bytes]:
+        """Returns the pieces of a referee's record in order; none where nothing is kept.
+
+        Raises:
+            SealLost: a key of theirs is gone.
+            VaultError: a key cannot be read at the moment.
+        """
 
     def is_seen(self, digest: bytes) -> bool:
         """Tells whether a seed of this digest was drawn before."""
 
-    def drop_answers(self, now: int) -> None:
-        """Forgets the answers that expired by `now`."""
+    def forget(self, now: int, most: int) -> bool:
+        """Forgets some of what has expired, destroys keys that nothing needs any more, and gives space back.
 
-    def answer_keys(self) -> set[int]:
-        """Returns the ids of keys that kept answers need."""
+        Args:
+            now: Unix time in milliseconds.
+            most: about so many answers are forgotten at once.
+
+        Returns:
+            Whether there is more to do at once.
+        """
 
     def close(self) -> None:
         """Lets go of the store."""

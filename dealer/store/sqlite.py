@@ -1,39 +1,58 @@
 """The embedded store: one SQLite file, written ahead, synchronised at every commit."""
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dealer.store.interface import AnswerRow, Batch, HandRow, Sealed, StoreError, TableRow
+from dealer.store.interface import Batch, HandRow, KeptAnswer, Sealed, StoreError, TableRow
+from dealer.store.kept import Member, members_of, pack, read_members, unpack, write_members
+from dealer.store.needs import Change, Needs
+from dealer.store.vault import Purpose, Vault
 
 FILE = "cutcard.sqlite3"
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
+BEGIN;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE entries (position INTEGER PRIMARY KEY, entry BLOB NOT NULL) STRICT;
 CREATE TABLE nodes (
   level INTEGER NOT NULL, position INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (level, position)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 0), note TEXT NOT NULL) STRICT;
-CREATE TABLE hands (
-  hand BLOB PRIMARY KEY, state TEXT NOT NULL, referee INTEGER NOT NULL, offered INTEGER, committed INTEGER,
-  closed INTEGER, seed_key INTEGER, secrets BLOB
+CREATE TABLE playing (
+  id INTEGER PRIMARY KEY, hand BLOB NOT NULL UNIQUE, state TEXT NOT NULL, referee INTEGER NOT NULL, offered INTEGER,
+  committed INTEGER, seed_key INTEGER, secrets BLOB
+) STRICT;
+CREATE TABLE over (
+  hand BLOB PRIMARY KEY, referee INTEGER NOT NULL, offered INTEGER, committed INTEGER, closed INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX hands_in_play ON hands (hand) WHERE closed IS NULL;
 CREATE TABLE tables (name TEXT PRIMARY KEY, owner TEXT NOT NULL, number INTEGER NOT NULL, hand BLOB)
   STRICT, WITHOUT ROWID;
-CREATE TABLE answers (
-  caller TEXT NOT NULL, request BLOB NOT NULL, body BLOB NOT NULL, hand BLOB NOT NULL, answer_key INTEGER NOT NULL,
-  answer BLOB NOT NULL, expires INTEGER, PRIMARY KEY (caller, request)
+CREATE TABLE callers (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE batches (id INTEGER PRIMARY KEY, answer_key INTEGER NOT NULL, expires INTEGER) STRICT;
+CREATE INDEX batches_expiring ON batches (expires) WHERE expires IS NOT NULL;
+CREATE INDEX batches_needed ON batches (id) WHERE expires IS NULL;
+CREATE TABLE kept (batch INTEGER PRIMARY KEY, members BLOB NOT NULL, sealed BLOB NOT NULL) STRICT;
+CREATE TABLE requests (
+  request BLOB NOT NULL, caller INTEGER NOT NULL, batch INTEGER NOT NULL, slot INTEGER NOT NULL,
+  PRIMARY KEY (request, caller)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX answers_of_hand ON answers (hand);
-CREATE INDEX answers_expiring ON answers (expires) WHERE expires IS NOT NULL;
-CREATE INDEX answers_by_key ON answers (answer_key);
+CREATE TABLE records (
+  hand BLOB NOT NULL, number INTEGER NOT NULL, batch INTEGER NOT NULL, slot INTEGER NOT NULL,
+  PRIMARY KEY (hand, number)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE seen (digest BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
+COMMIT;
 """
-_HAND = "hand, state, referee, offered, committed, closed, seed_key, secrets"
+_SPARE_PAGES = 1024
+"""So many free pages of 4 KiB, or an eighth of the file, are kept for what comes; the others go back to the disk."""
+_VACUUM_PAGES = 256
+_PLAYING = "hand, state, referee, offered, committed, NULL, seed_key, secrets"
+_FIND = "SELECT name, request, batch, slot FROM requests JOIN callers ON id = caller WHERE request IN"
+_OVER = "hand, NULL, referee, offered, committed, closed, NULL, NULL"
 
 
 _AHEAD_KEPT = 16 * 1024 * 1024
@@ -71,8 +90,13 @@ def write_back(path: Path) -> None:
 class SqliteStore:
     """A store in one SQLite file. One instance belongs to one thread at a time."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, vault: Vault | None = None, *, read_only: bool = False) -> None:
         """Opens a store that exists.
+
+        Args:
+            path: its file.
+            vault: the keys at rest, under which answers and records are sealed; None for who reads neither.
+            read_only: nothing is written.
 
         Raises:
             StoreError: it does not exist, is of another version, or cannot be read.
@@ -91,12 +115,15 @@ class SqliteStore:
             if not read_only:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
-                self._db.execute("PRAGMA secure_delete = ON")
+                self._db.execute("PRAGMA secure_delete = FAST")
                 self._db.execute(f"PRAGMA journal_size_limit = {_AHEAD_KEPT}")
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
-        if meta.get("version") != str(_VERSION):
-            raise StoreError(f"{path} is a store of version {meta.get('version')}; this dealer reads {_VERSION}")
+        _check_version(path, meta.get("version"))
         self.origin: str = meta["origin"]
+        self._vault = vault
+        self._needs = Needs()
+        if not read_only:
+            self._load_needs()
 
     @classmethod
     def create(cls, path: Path, origin: str, checkpoint: str) -> None:
@@ -109,9 +136,10 @@ class SqliteStore:
             raise StoreError(f"{path} exists already")
         with _told():
             db = sqlite3.connect(path, isolation_level=None)
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written: later it has no effect
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
-            db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+            db.executescript(_SCHEMA)
             rows = [("version", str(_VERSION)), ("origin", origin)]
             db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             db.execute("INSERT INTO checkpoint VALUES (0, ?)", (checkpoint,))
@@ -119,18 +147,25 @@ class SqliteStore:
 
     def commit(self, batch: Batch) -> None:
         """See `Store.commit`."""
+        with self._transaction():
+            needs = self._write(batch)
+        self._needs.take(needs)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Makes what is written in the block durable, together or not at all."""
         db = self._db
         with _told():
             db.execute("BEGIN IMMEDIATE")
             try:
-                self._write(batch)
+                yield
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: Batch) -> "Change":
         db = self._db
         if batch.entries:
             size = self.size()
@@ -139,38 +174,84 @@ class SqliteStore:
             db.execute("INSERT OR REPLACE INTO checkpoint VALUES (0, ?)", (batch.checkpoint,))
         if batch.seen:
             db.executemany("INSERT INTO seen VALUES (?)", [(digest,) for digest in batch.seen])
-        db.executemany(
-            "INSERT OR REPLACE INTO hands VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    row.hand,
-                    row.state,
-                    row.referee,
-                    row.offer,
-                    row.commit,
-                    row.close,
-                    row.secrets.key if row.secrets else None,
-                    row.secrets.data if row.secrets else None,
-                )
-                for row in batch.hands.values()
-            ],
-        )
+        self._write_hands(batch.hands.values())
         db.executemany(
             "INSERT OR REPLACE INTO tables VALUES (?, ?, ?, ?)",
             [(row.table, row.owner, row.number, row.hand) for row in batch.tables.values()],
         )
-        db.executemany(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (row.caller, row.request, row.body, row.hand, row.answer.key, row.answer.data, row.expires)
-                for row in batch.answers.values()
-            ],
-        )
-        db.executemany(
-            "UPDATE answers SET expires = ? WHERE hand = ?", [(at, hand) for hand, at in batch.expiries.items()]
-        )
         if batch.proof is not None:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('proof', ?)", (batch.proof,))
+        return self._write_kept(batch)
+
+    def _write_hands(self, rows: Iterable[HandRow]) -> None:
+        playing = [
+            (row.hand, row.state, row.referee, row.offer, row.commit, *_sealed(row))
+            for row in rows
+            if row.close is None
+        ]
+        over = [row for row in rows if row.close is not None]
+        self._db.executemany(
+            "INSERT INTO playing (hand, state, referee, offered, committed, seed_key, secrets) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hand) DO UPDATE SET state = excluded.state, "
+            "committed = excluded.committed, seed_key = excluded.seed_key, secrets = excluded.secrets",
+            playing,
+        )
+        self._db.executemany("DELETE FROM playing WHERE hand = ?", [(row.hand,) for row in over])
+        self._db.executemany(
+            "INSERT OR REPLACE INTO over VALUES (?, ?, ?, ?, ?)",
+            [(row.hand, row.referee, row.offer, row.commit, row.close) for row in over],
+        )
+
+    def _write_kept(self, batch: Batch) -> "Change":
+        """Keeps a batch's answers and records in one blob, and says of older ones when they expire."""
+        db, members, key = self._db, list[Member](), 0
+        if batch.answers or batch.records:
+            members = members_of(batch.answers, self._callers(batch), batch.records)
+            pieces = [*(each.answer for each in batch.answers), *(each.line for each in batch.records)]
+            id_ = self._needs.last + 1
+            sealed = self._opened_vault().seal_answer(time.monotonic(), pack(pieces), _context(id_))
+            key = sealed.key
+        change = self._needs.change(batch, members, key)
+        if members:
+            expires = batch.expires if id_ in change.finished else None
+            db.execute("INSERT INTO batches VALUES (?, ?, ?)", (id_, key, expires))
+            db.execute("INSERT INTO kept VALUES (?, ?, ?)", (id_, write_members(members), sealed.data))
+            slots = list(enumerate(members))
+            db.executemany(
+                "INSERT INTO requests VALUES (?, ?, ?, ?)",
+                [(m.request, m.number, id_, s) for s, m in slots if not m.record],
+            )
+            db.executemany(
+                "INSERT INTO records VALUES (?, ?, ?, ?)", [(m.hand, m.number, id_, s) for s, m in slots if m.record]
+            )
+        older = [(batch.expires, id_) for id_ in change.finished if not (members and id_ == change.id)]
+        db.executemany("UPDATE batches SET expires = ? WHERE id = ?", older)
+        return change
+
+    def _callers(self, batch: Batch) -> dict[str, int]:
+        """The numbers by which callers are known here; a new one gets the next."""
+        numbers = {}
+        for name in {each.caller for each in batch.answers}:
+            self._db.execute("INSERT OR IGNORE INTO callers (name) VALUES (?)", (name,))
+            (numbers[name],) = self._db.execute("SELECT id FROM callers WHERE name = ?", (name,)).fetchone()
+        return numbers
+
+    def _opened_vault(self) -> Vault:
+        if self._vault is None:
+            raise StoreError("this store was opened without the keys at rest")
+        return self._vault
+
+    def _load_needs(self) -> None:
+        """Reads which batches hands in play still need, and how many batches each answer key has sealed."""
+        with _told():
+            playing = {hand for (hand,) in self._db.execute("SELECT hand FROM playing")}
+            (last,) = self._db.execute("SELECT max(id) FROM batches").fetchone()
+            self._needs = Needs(last or 0, playing)
+            self._needs.keys.update(dict(self._db.execute("SELECT answer_key, count(*) FROM batches GROUP BY 1")))
+            for id_, members in self._db.execute(
+                "SELECT id, members FROM batches JOIN kept ON batch = id WHERE expires IS NULL"
+            ):
+                self._needs.add(id_, {member.hand for member in read_members(members)} & playing)
 
     def size(self) -> int:
         """See `Store.size`."""
@@ -202,13 +283,14 @@ class SqliteStore:
 
     def hand(self, hand: bytes) -> HandRow | None:
         """See `Store.hand`."""
-        row = self._one(f"SELECT {_HAND} FROM hands WHERE hand = ?", hand)  # noqa: S608 - a constant
+        row = self._one(f"SELECT {_PLAYING} FROM playing WHERE hand = ?", hand)  # noqa: S608 - a constant
+        row = row or self._one(f"SELECT {_OVER} FROM over WHERE hand = ?", hand)  # noqa: S608
         return _hand(row) if row else None
 
     def hands_in_play(self) -> Iterable[HandRow]:
         """See `Store.hands_in_play`."""
         with _told():
-            rows = self._db.execute(f"SELECT {_HAND} FROM hands WHERE closed IS NULL").fetchall()  # noqa: S608
+            rows = self._db.execute(f"SELECT {_PLAYING} FROM playing ORDER BY id").fetchall()  # noqa: S608
         return [_hand(row) for row in rows]
 
     def table(self, table: str) -> TableRow | None:
@@ -216,39 +298,92 @@ class SqliteStore:
         row = self._one("SELECT name, owner, number, hand FROM tables WHERE name = ?", table)
         return TableRow(*row) if row else None
 
-    def answer(self, caller: str, request: bytes) -> AnswerRow | None:
-        """See `Store.answer`."""
-        return self.answers([(caller, request)]).get((caller, request))
-
-    def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], AnswerRow]:
+    def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """See `Store.answers`."""
         if not asked:
             return {}
-        query = (
-            f"WITH asked (caller, request) AS (VALUES {', '.join(['(?, ?)'] * len(asked))}) "  # noqa: S608 - places alone
-            "SELECT caller, request, body, hand, answer_key, answer, expires "
-            "FROM asked CROSS JOIN answers USING (caller, request)"  # in this order: a look-up for each, and no scan
-        )
+        places = ", ".join("?" * len(asked))
+        query = f"{_FIND} ({places})"
+        wanted = set(asked)
         with _told():
-            rows = self._db.execute(query, [value for key in asked for value in key]).fetchall()
-        return {
-            (caller, request): AnswerRow(caller, request, body, hand, Sealed(key, data), expires)
-            for caller, request, body, hand, key, data, expires in rows
-        }
+            rows = self._db.execute(query, [request for _, request in asked]).fetchall()
+            return {
+                (name, request): self._kept_answer(name, request, batch, slot)
+                for name, request, batch, slot in rows
+                if (name, request) in wanted
+            }
+
+    def _kept_answer(self, caller: str, request: bytes, batch: int, slot: int) -> KeptAnswer:
+        (members,) = self._db.execute("SELECT members FROM kept WHERE batch = ?", (batch,)).fetchone()
+        member = read_members(members)[slot]
+        return KeptAnswer(caller, request, member.body, member.hand, lambda: self._pieces(batch)[slot])
+
+    def record(self, hand: bytes) -> list[bytes]:
+        """See `Store.record`."""
+        with _told():
+            rows = self._db.execute(
+                "SELECT batch, slot FROM records WHERE hand = ? ORDER BY number", (hand,)
+            ).fetchall()
+        pieces = {batch: self._pieces(batch) for batch in {batch for batch, _ in rows}}
+        return [pieces[batch][slot] for batch, slot in rows]
+
+    def _pieces(self, batch: int) -> list[bytes]:
+        """Opens a batch's blob."""
+        row = self._one("SELECT answer_key, sealed FROM batches JOIN kept ON batch = id WHERE id = ?", batch)
+        if row is None:
+            raise StoreError(f"the store has no batch {batch}")
+        return unpack(self._opened_vault().open(Purpose.ANSWER, Sealed(*row), _context(batch)))
 
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""
         return self._one("SELECT 1 FROM seen WHERE digest = ?", digest) is not None
 
-    def drop_answers(self, now: int) -> None:
-        """See `Store.drop_answers`."""
-        with _told():
-            self._db.execute("DELETE FROM answers WHERE expires <= ?", (now,))
+    def forget(self, now: int, most: int) -> bool:
+        """See `Store.forget`."""
+        gone = self._forget_batches(now, most)
+        if self._needs.drop(gone):
+            self._opened_vault().destroy_unused(Purpose.ANSWER, self._needs.keys)
+        return self._give_back() or bool(gone)
 
-    def answer_keys(self) -> set[int]:
-        """See `Store.answer_keys`."""
+    def _forget_batches(self, now: int, most: int) -> dict[int, int]:
+        """Deletes batches whose time has come, and returns which, with the keys that sealed them."""
+        due = "SELECT id, answer_key FROM batches WHERE expires <= ? ORDER BY expires LIMIT ?"
         with _told():
-            return {key for (key,) in self._db.execute("SELECT DISTINCT answer_key FROM answers")}
+            rows = self._db.execute(due, (now, most)).fetchall()
+        gone, count = dict[int, int](), 0
+        if rows:
+            with self._transaction():
+                for id_, key in rows:
+                    if count < most:
+                        gone[id_] = key
+                        count += self._delete(id_)
+        return gone
+
+    def _delete(self, batch: int) -> int:
+        db = self._db
+        (data,) = db.execute("SELECT members FROM kept WHERE batch = ?", (batch,)).fetchone()
+        members = read_members(data)
+        answers = [(member.request, member.number) for member in members if not member.record]
+        records = [(member.hand, member.number) for member in members if member.record]
+        db.executemany("DELETE FROM requests WHERE request = ? AND caller = ?", answers)
+        db.executemany("DELETE FROM records WHERE hand = ? AND number = ?", records)
+        db.execute("DELETE FROM kept WHERE batch = ?", (batch,))
+        db.execute("DELETE FROM batches WHERE id = ?", (batch,))
+        return len(members)
+
+    def _give_back(self) -> bool:
+        """Gives some free pages back to the disk, and says whether there are more."""
+        with _told():
+            free, pages = self._pragma("freelist_count"), self._pragma("page_count")
+            spare = free - max(_SPARE_PAGES, pages // 8)
+            if spare <= 0:
+                return False
+            self._db.execute(f"PRAGMA incremental_vacuum({min(spare, _VACUUM_PAGES)})").fetchall()
+            return spare > _VACUUM_PAGES and self._pragma("freelist_count") < free
+
+    def _pragma(self, name: str) -> int:
+        (value,) = self._db.execute(f"PRAGMA {name}").fetchone()
+        return int(value)
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -258,6 +393,24 @@ class SqliteStore:
         with _told():
             row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
         return row
+
+
+def _check_version(path: Path, version: str | None) -> None:
+    if version == str(_VERSION):
+        return
+    if version is not None and version.isdecimal() and int(version) < _VERSION:
+        raise StoreError(
+            f"{path} is a store of version {version}: bring it up to version {_VERSION} by `dealer migrate`"
+        )
+    raise StoreError(f"{path} is a store of version {version}, and this dealer reads {_VERSION}: use a newer dealer")
+
+
+def _context(batch: int) -> bytes:
+    return b"batch" + batch.to_bytes(8, "big")
+
+
+def _sealed(row: HandRow) -> tuple[int | None, bytes | None]:
+    return (row.secrets.key, row.secrets.data) if row.secrets else (None, None)
 
 
 def _hand(row: tuple[Any, ...]) -> HandRow:

@@ -1,12 +1,15 @@
 """What every store keeps, whichever it is: batches whole, rows replaced, answers until they expire."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dealer.log.merkle import CompactTree, leaf_hash
-from dealer.store.interface import AnswerRow, Batch, HandRow, Sealed, Store, StoreError, TableRow
+from dealer.store.interface import Answer, Batch, HandRow, RecordLine, Sealed, Store, StoreError, TableRow
 from dealer.store.sqlite import SqliteStore
+from dealer.store.vault import Purpose, SealLost, Vault
 
 
 @pytest.fixture
@@ -17,19 +20,34 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Store:
-    return SqliteStore(path)
+def vault(tmp_path: Path) -> Vault:
+    (tmp_path / "at-rest").mkdir()
+    return Vault(tmp_path / "at-rest", 3600)
+
+
+@pytest.fixture
+def store(path: Path, vault: Vault) -> Store:
+    return SqliteStore(path, vault)
 
 
 SEALED = Sealed(7, b"sealed")
+HAND, OTHER = b"h" * 16, b"o" * 16
 
 
-def hand(key: bytes, close: int | None = None, secrets: Sealed | None = SEALED) -> HandRow:
-    return HandRow(key, "{}", False, None, 0, close, secrets)
+def hand(key: bytes, close: int | None = None) -> HandRow:
+    if close is not None:
+        return HandRow(key, None, False, None, 0, close, None)
+    return HandRow(key, "{}", False, None, 0, None, SEALED)
 
 
-def answer(request: bytes, expires: int | None = None, of: bytes = b"h" * 16, key: int = 1) -> AnswerRow:
-    return AnswerRow("room", request, b"b" * 32, of, Sealed(key, b"answer"), expires)
+def answer(request: bytes, of: bytes = HAND, text: bytes = b"answer", caller: str = "room") -> Answer:
+    return Answer(caller, request.rjust(16, b"."), b"b" * 32, of, text)
+
+
+def kept(store: Store, request: bytes, caller: str = "room") -> bytes | None:
+    key = caller, request.rjust(16, b".")
+    found = store.answers([key]).get(key)
+    return None if found is None else found.open()
 
 
 def appended(store: Store, entries: list[bytes], note: str) -> Batch:
@@ -40,7 +58,8 @@ def appended(store: Store, entries: list[bytes], note: str) -> Batch:
 def test_a_new_store_is_the_empty_log(store: Store) -> None:
     assert (store.origin, store.size(), store.checkpoint()) == ("store.invalid/x", 0, "the empty log's note")
     assert list(store.entries(0, 10)) == []
-    assert store.hand(b"h") is store.table("t") is store.answer("room", b"r") is None
+    assert store.hand(b"h") is store.table("t") is kept(store, b"r") is None
+    assert store.record(HAND) == []
     with pytest.raises(StoreError):
         store.node(0, 0)
 
@@ -74,27 +93,102 @@ def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
 
 
 def test_rows_are_replaced(store: Store) -> None:
-    store.commit(Batch(hands={b"h": hand(b"h")}, tables={"t": TableRow("t", "room", 1, b"h")}))
-    assert [row.hand for row in store.hands_in_play()] == [b"h"]
-    store.commit(Batch(hands={b"h": hand(b"h", 3, None)}, tables={"t": TableRow("t", "room", 1, None)}))
+    store.commit(Batch(hands={HAND: hand(HAND)}, tables={"t": TableRow("t", "room", 1, HAND)}))
+    assert list(store.hands_in_play()) == [hand(HAND)]
+    store.commit(Batch(hands={HAND: replace(hand(HAND), state='{"further":1}', commit=2)}))
+    assert list(store.hands_in_play()) == [replace(hand(HAND), state='{"further":1}', commit=2)] == [store.hand(HAND)]
+    store.commit(Batch(hands={HAND: hand(HAND, 3)}, tables={"t": TableRow("t", "room", 1, None)}))
     assert list(store.hands_in_play()) == []
-    assert store.hand(b"h") == hand(b"h", 3, None)
+    assert store.hand(HAND) == hand(HAND, 3)
     assert store.table("t") == TableRow("t", "room", 1, None)
 
 
-def test_answers_expire_with_their_hand(store: Store) -> None:
-    rows = {("room", r): answer(r, key=key) for r, key in ((b"1", 1), (b"2", 2))}
-    store.commit(Batch(answers={**rows, ("room", b"3"): answer(b"3", of=b"o" * 16, key=3)}))
-    assert store.answer_keys() == {1, 2, 3}
-    store.drop_answers(10**15)
-    assert store.answer("room", b"1") == answer(b"1")
-    store.commit(Batch(expiries={b"h" * 16: 1000}))
-    store.drop_answers(999)
-    assert store.answer("room", b"1") == answer(b"1", 1000)
-    store.drop_answers(1000)
-    assert store.answer("room", b"1") is store.answer("room", b"2") is None
-    assert store.answer_keys() == {3}
-    assert store.answer("another room", b"3") is None
+def test_answers_are_found_by_caller_and_request(store: Store, path: Path, vault: Vault) -> None:
+    store.commit(Batch(answers=[answer(b"1"), answer(b"1", text=b"theirs", caller="another room"), answer(b"2")]))
+    for each in (store, SqliteStore(path, vault)):
+        assert kept(each, b"1") == b"answer"
+        assert kept(each, b"1", "another room") == b"theirs"
+        assert kept(each, b"2", "another room") is None
+        keys = [("room", b"1".rjust(16, b".")), ("another room", b"2".rjust(16, b"."))]
+        (found,) = each.answers(keys).values()
+        assert (found.caller, found.request, found.body, found.hand) == (*keys[0], b"b" * 32, HAND)
+
+
+def test_answers_expire_when_all_hands_of_their_batch_are_over(store: Store, path: Path, vault: Vault) -> None:
+    store.commit(Batch(hands={HAND: hand(HAND), OTHER: hand(OTHER)}, answers=[answer(b"1"), answer(b"2", OTHER)]))
+    store.commit(Batch(hands={HAND: hand(HAND, 2)}, answers=[answer(b"3")], expires=1000))
+    assert not store.forget(999, 100)
+    assert kept(store, b"3") == b"answer"
+    assert store.forget(1000, 100)
+    assert kept(store, b"3") is None, "its hand is over and its time has passed"
+    assert kept(store, b"1") == b"answer", "the other hand of its batch is in play"
+    store.close()
+    again = SqliteStore(path, vault)
+    again.commit(Batch(hands={OTHER: hand(OTHER, 3)}, answers=[answer(b"4", OTHER)], expires=2000))
+    assert not again.forget(1999, 100)
+    assert kept(again, b"1") == kept(again, b"2") == kept(again, b"4") == b"answer"
+    while again.forget(2000, 1):
+        pass
+    assert kept(again, b"1") is kept(again, b"2") is kept(again, b"4") is None
+
+
+def test_an_answer_about_a_hand_that_is_over_is_kept_as_long_as_its_own_batch(store: Store) -> None:
+    store.commit(Batch(answers=[answer(b"1")], expires=1000))
+    assert not store.forget(999, 100)
+    assert store.forget(1000, 100)
+    assert kept(store, b"1") is None
+
+
+def test_a_record_grows_piece_by_piece_and_goes_with_its_hand(store: Store, path: Path, vault: Vault) -> None:
+    store.commit(Batch(hands={HAND: hand(HAND)}, records=[RecordLine(HAND, 0, b"a")]))
+    store.commit(Batch(records=[RecordLine(HAND, 1, b"b"), RecordLine(OTHER, 0, b"x"), RecordLine(HAND, 2, b"c")]))
+    assert store.record(HAND) == SqliteStore(path, vault).record(HAND) == [b"a", b"b", b"c"]
+    store.commit(Batch(hands={HAND: hand(HAND, 2)}, expires=1000))
+    while store.forget(1000, 1):
+        pass
+    assert store.record(HAND) == []
+
+
+def test_a_key_is_destroyed_with_the_last_batch_that_it_sealed(store: Store, vault: Vault) -> None:
+    store.commit(Batch(hands={HAND: hand(HAND)}, answers=[answer(b"1")]))
+    (key,) = vault.ids(Purpose.ANSWER)
+    store.commit(Batch(hands={HAND: hand(HAND, 1)}, answers=[answer(b"2")], expires=1000))
+    store.forget(1000, 1)
+    assert vault.ids(Purpose.ANSWER) == {key}
+    store.forget(1000, 1)
+    assert vault.ids(Purpose.ANSWER) == set()
+    store.commit(Batch(answers=[answer(b"3")], expires=1000))
+    assert kept(store, b"3") == b"answer"
+    assert vault.ids(Purpose.ANSWER) - {key}
+
+
+def test_an_answer_whose_key_is_gone_is_told_apart_from_one_that_never_was(
+    store: Store, path: Path, vault: Vault, tmp_path: Path
+) -> None:
+    store.commit(Batch(answers=[answer(b"1")], records=[RecordLine(HAND, 0, b"a")], expires=1000))
+    for file in (tmp_path / "at-rest").glob("answer-*"):
+        file.unlink()
+    again = SqliteStore(path, Vault(tmp_path / "at-rest", 3600))
+    with pytest.raises(SealLost):
+        kept(again, b"1")
+    with pytest.raises(SealLost):
+        again.record(HAND)
+    assert kept(again, b"2") is None
+
+
+def test_space_is_given_back_by_and_by(store: Store, path: Path) -> None:
+    size = 0
+    for number in range(16):
+        store.commit(Batch(answers=[answer(b"%d" % number, text=os.urandom(1 << 20))], expires=1000))
+    store.close()
+    store = SqliteStore(path, Vault(path.parent / "at-rest", 3600))
+    size = path.stat().st_size
+    slices = 1
+    while store.forget(1000, 1):
+        slices += 1
+    store.close()
+    assert slices > 16
+    assert path.stat().st_size < size / 2
 
 
 def test_a_proof_is_a_commit_that_changes_nothing_else(store: Store, path: Path) -> None:
@@ -126,5 +220,5 @@ def test_a_store_is_never_silently_made_anew(tmp_path: Path, path: Path) -> None
 
 
 def test_what_is_sealed_does_not_print(store: Store) -> None:
-    assert "sealed" not in repr(hand(b"h"))
-    assert "answer=" not in repr(Sealed(1, b"answer=secret"))
+    assert "sealed" not in repr(hand(HAND))
+    assert "secret" not in repr([Sealed(1, b"secret"), answer(b"1", text=b"secret"), RecordLine(HAND, 0, b"secret")])

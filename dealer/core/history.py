@@ -1,0 +1,54 @@
+"""A hand that is over, read back from what the log says of it (PROTOCOL.md, sections 6 and 7)."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from dealer.core import entries
+from dealer.core.hand import Deal, Dealt, Draw, Event, Face, Fold, Game, HandState, Reveal, Show, Status
+
+_STATUS = {"completed": Status.CLOSED, "void": Status.VOID, "lost": Status.LOST}
+
+
+def state_from_log(offer: bytes | None, commit: bytes | None, close: bytes, games: Mapping[str, Game]) -> HandState:
+    """Returns the state of a hand that is over.
+
+    Args:
+        offer: its offer entry, if it had one.
+        commit: its commit entry; None for a hand that was lost before it had one.
+        close: its close entry.
+        games: by name.
+    """
+    opening, end = entries.decode(commit or offer or b""), entries.decode(close)
+    invited = entries.decode(offer)["contributors"] if offer else []
+    return HandState(
+        hand=UUID(opening["hand"]).bytes,
+        table=opening["table"],
+        number=opening["number"],
+        game=games[opening["game"]],
+        deck=opening["deck"],
+        seats=tuple(opening["seats"]),
+        reveal=Reveal(opening["reveal"]),
+        status=_STATUS[end["outcome"]],
+        seed_commitment=bytes.fromhex(opening["seed_commitment"]),
+        deck_commitment=bytes.fromhex(opening.get("deck_commitment", "")),
+        invited=tuple((each["contributor"], bytes.fromhex(each["commitment"])) for each in invited),
+        events=tuple(_event(event) for event in end["events"]),
+    )
+
+
+def _event(event: Mapping[str, Any]) -> Event:
+    match event:
+        case {"deal": street, "cards": cards}:
+            return Deal(street, _cards(cards))
+        case {"draw": cards}:
+            return Draw(_cards(cards))
+        case {"fold": seat}:
+            return Fold(seat)
+        case {"show": positions}:
+            return Show(tuple(positions))
+    raise ValueError("a logged event is of no known kind")
+
+
+def _cards(cards: list[Any]) -> tuple[Dealt, ...]:
+    return tuple(Dealt(position, seat, Face(face)) for position, seat, face in cards)

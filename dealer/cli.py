@@ -188,6 +188,22 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
     click.echo(f"{size} entries in {out}")
 
 
+@main.command()
+@_data_options
+@config_option
+def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
+    """Bring a store that an earlier version made up to this one; the old file is kept beside it."""
+    from dealer.service.datadir import DataDir
+    from dealer.store.migrate import migrate as bring_up
+    from dealer.store.vault import Vault
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check()
+    with data.only_server(), closing(Vault(data.at_rest, 3600)) as vault:
+        if not bring_up(data.database, vault, click.echo):
+            click.echo("the store is of this version already: nothing to do")
+
+
 @main.command("escrow-keygen")
 @click.argument("out", type=_PATH)
 def escrow_keygen(out: Path) -> None:

@@ -13,7 +13,7 @@ from dealer.store.needs import Change, Needs
 from dealer.store.vault import Purpose, Vault
 
 FILE = "cutcard.sqlite3"
-_VERSION = 2
+VERSION = 2
 _SCHEMA = """
 BEGIN;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -79,7 +79,7 @@ def write_back(path: Path) -> None:
         StoreError: the store does not answer.
     """
     uri = f"{path.resolve().as_uri()}?mode=rw"
-    with _told(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+    with told(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA busy_timeout = {_AHEAD_WAIT_MS}")
         _, frames, brought = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -103,7 +103,7 @@ class SqliteStore:
         """
         if not path.is_file():
             raise StoreError(f"there is no store at {path}")
-        with _told():
+        with told():
             self._db = sqlite3.connect(
                 f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
                 uri=True,
@@ -134,13 +134,13 @@ class SqliteStore:
         """
         if path.exists():
             raise StoreError(f"{path} exists already")
-        with _told():
+        with told():
             db = sqlite3.connect(path, isolation_level=None)
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written: later it has no effect
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.executescript(_SCHEMA)
-            rows = [("version", str(_VERSION)), ("origin", origin)]
+            rows = [("version", str(VERSION)), ("origin", origin)]
             db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             db.execute("INSERT INTO checkpoint VALUES (0, ?)", (checkpoint,))
             db.close()
@@ -155,7 +155,7 @@ class SqliteStore:
     def _transaction(self) -> Iterator[None]:
         """Makes what is written in the block durable, together or not at all."""
         db = self._db
-        with _told():
+        with told():
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -170,7 +170,8 @@ class SqliteStore:
         if batch.entries:
             size = self.size()
             db.executemany("INSERT INTO entries VALUES (?, ?)", enumerate(batch.entries, size))
-            db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", batch.nodes)
+        db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", batch.nodes)
+        if batch.checkpoint is not None:
             db.execute("INSERT OR REPLACE INTO checkpoint VALUES (0, ?)", (batch.checkpoint,))
         if batch.seen:
             db.executemany("INSERT INTO seen VALUES (?)", [(digest,) for digest in batch.seen])
@@ -243,7 +244,7 @@ class SqliteStore:
 
     def _load_needs(self) -> None:
         """Reads which batches hands in play still need, and how many batches each answer key has sealed."""
-        with _told():
+        with told():
             playing = {hand for (hand,) in self._db.execute("SELECT hand FROM playing")}
             (last,) = self._db.execute("SELECT max(id) FROM batches").fetchone()
             self._needs = Needs(last or 0, playing)
@@ -253,9 +254,14 @@ class SqliteStore:
             ):
                 self._needs.add(id_, {member.hand for member in read_members(members)} & playing)
 
+    @property
+    def newest_batch(self) -> int:
+        """The number of the newest batch of answers; 0 before the first."""
+        return self._needs.last
+
     def size(self) -> int:
         """See `Store.size`."""
-        with _told():
+        with told():
             (last,) = self._db.execute("SELECT max(position) FROM entries").fetchone()
         return 0 if last is None else int(last) + 1
 
@@ -275,7 +281,7 @@ class SqliteStore:
 
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         """See `Store.entries`."""
-        with _told():
+        with told():
             for (entry,) in self._db.execute(
                 "SELECT entry FROM entries WHERE position >= ? AND position < ? ORDER BY position", (start, end)
             ):
@@ -289,7 +295,7 @@ class SqliteStore:
 
     def hands_in_play(self) -> Iterable[HandRow]:
         """See `Store.hands_in_play`."""
-        with _told():
+        with told():
             rows = self._db.execute(f"SELECT {_PLAYING} FROM playing ORDER BY id").fetchall()  # noqa: S608
         return [_hand(row) for row in rows]
 
@@ -305,7 +311,7 @@ class SqliteStore:
         places = ", ".join("?" * len(asked))
         query = f"{_FIND} ({places})"
         wanted = set(asked)
-        with _told():
+        with told():
             rows = self._db.execute(query, [request for _, request in asked]).fetchall()
             return {
                 (name, request): self._kept_answer(name, request, batch, slot)
@@ -320,7 +326,7 @@ class SqliteStore:
 
     def record(self, hand: bytes) -> list[bytes]:
         """See `Store.record`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT batch, slot FROM records WHERE hand = ? ORDER BY number", (hand,)
             ).fetchall()
@@ -348,7 +354,7 @@ class SqliteStore:
     def _forget_batches(self, now: int, most: int) -> dict[int, int]:
         """Deletes batches whose time has come, and returns which, with the keys that sealed them."""
         due = "SELECT id, answer_key FROM batches WHERE expires <= ? ORDER BY expires LIMIT ?"
-        with _told():
+        with told():
             rows = self._db.execute(due, (now, most)).fetchall()
         gone, count = dict[int, int](), 0
         if rows:
@@ -373,7 +379,7 @@ class SqliteStore:
 
     def _give_back(self) -> bool:
         """Gives some free pages back to the disk, and says whether there are more."""
-        with _told():
+        with told():
             free, pages = self._pragma("freelist_count"), self._pragma("page_count")
             spare = free - max(_SPARE_PAGES, pages // 8)
             if spare <= 0:
@@ -390,19 +396,34 @@ class SqliteStore:
         self._db.close()
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        with _told():
+        with told():
             row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
         return row
 
 
+def version_of(path: Path) -> int:
+    """Returns the version of the store at `path`.
+
+    Raises:
+        StoreError: there is none, or it cannot be read.
+    """
+    if not path.is_file():
+        raise StoreError(f"there is no store at {path}")
+    with told(), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        row = db.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+    if row is None or not str(row[0]).isdecimal():
+        raise StoreError(f"{path} does not say of which version it is")
+    return int(row[0])
+
+
 def _check_version(path: Path, version: str | None) -> None:
-    if version == str(_VERSION):
+    if version == str(VERSION):
         return
-    if version is not None and version.isdecimal() and int(version) < _VERSION:
+    if version is not None and version.isdecimal() and int(version) < VERSION:
         raise StoreError(
-            f"{path} is a store of version {version}: bring it up to version {_VERSION} by `dealer migrate`"
+            f"{path} is a store of version {version}: bring it up to version {VERSION} by `dealer migrate`"
         )
-    raise StoreError(f"{path} is a store of version {version}, and this dealer reads {_VERSION}: use a newer dealer")
+    raise StoreError(f"{path} is a store of version {version}, and this dealer reads {VERSION}: use a newer dealer")
 
 
 def _context(batch: int) -> bytes:
@@ -420,7 +441,8 @@ def _hand(row: tuple[Any, ...]) -> HandRow:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told() -> Iterator[None]:
+    """Raises `StoreError` for whatever the database says."""
     try:
         yield
     except sqlite3.Error as error:

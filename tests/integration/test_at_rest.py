@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from dealer.service.server import Settings
 from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
 from dealer.service.unit import Limits
+from dealer.store.kept import unpack
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import dealer_inside
@@ -50,7 +51,7 @@ def opened(keys: list[ChaCha20Poly1305], sealed: bytes, context: bytes) -> bytes
 def sealed_seeds(folder: Path) -> dict[bytes, bytes]:
     """What the database holds, encrypted, of each hand in play."""
     with closing(sqlite3.connect(folder / "db" / "cutcard.sqlite3")) as db:
-        return dict(db.execute("SELECT hand, secrets FROM hands WHERE secrets IS NOT NULL"))
+        return dict(db.execute("SELECT hand, secrets FROM playing WHERE secrets IS NOT NULL"))
 
 
 def everything_that_opens(folder: Path) -> bytes:
@@ -59,9 +60,10 @@ def everything_that_opens(folder: Path) -> bytes:
     found = [path.read_bytes() for path in (folder / "db").iterdir()]
     rows = [(sealed, hand) for hand, sealed in sealed_seeds(folder).items()]
     with closing(sqlite3.connect(folder / "db" / "cutcard.sqlite3")) as db:
-        answers = db.execute("SELECT caller, request, answer FROM answers").fetchall()
-    rows += [(answer, caller.encode() + request) for caller, request, answer in answers]
+        batches = db.execute("SELECT batch, sealed FROM kept").fetchall()
+    kept = [opened(keys, sealed, b"batch" + batch.to_bytes(8, "big")) for batch, sealed in batches]
     plain = [opened(keys, sealed, context) for sealed, context in rows]
+    plain += [None if blob is None else b"\0".join(unpack(blob)) for blob in kept]
     assert None not in plain, "the test itself must be able to open what can be opened"
     return b"\0".join([*found, *filter(None, plain)])
 
@@ -118,7 +120,7 @@ async def test_hands_under_a_key_of_an_earlier_version_go_on(tmp_path: Path) -> 
             plain = opened(keys_left(data), sealed, hand)
             assert plain is not None
             again = bytes(12) + ChaCha20Poly1305(secret).encrypt(bytes(12), plain, hand)
-            db.execute("UPDATE hands SET seed_key = 77, secrets = ? WHERE hand = ?", (again, hand))
+            db.execute("UPDATE playing SET seed_key = 77, secrets = ? WHERE hand = ?", (again, hand))
     file.write_bytes(secret)
     async with dealer_inside(data) as (_, room):
         await room.play_out(first.hand_id)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 import grpc
@@ -51,7 +52,8 @@ def engine(tmp_path: Path):
     data = DataDir.at(tmp_path / "data")
     data.init("flaky.invalid/dealer")
     FlakyStore.plan = []
-    engine = Engine(lambda: FlakyStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), Limits())
+    vault = Vault(data.at_rest, 3600)
+    engine = Engine(lambda: FlakyStore(data.database, vault), data.signer(), vault, Sources(), Limits())
     engine.start()
     yield engine
     engine.stop()
@@ -62,7 +64,7 @@ def opening(table: str, request: bytes) -> Command:
         live = hands.open_hand(unit, "room", Opening(table, SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
         return live.state.hand, lambda proofs: live.state.hand + proofs.receipt(live.commit or 0).encode()
 
-    return Command("room", run, request, table.encode())
+    return Command("room", run, request, sha256(table.encode()).digest())
 
 
 def dealing(hand: bytes, request: bytes) -> Command:
@@ -71,7 +73,7 @@ def dealing(hand: bytes, request: bytes) -> Command:
         face = hands.faces_of(live)
         return hand, lambda proofs: b"".join(face(card.position)[0].encode() for card in cards)
 
-    return Command("room", run, request, hand)
+    return Command("room", run, request, sha256(hand).digest())
 
 
 def assert_log_is_whole(engine: Engine) -> None:
@@ -144,11 +146,12 @@ async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) ->
 async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "kept")
     data.init("kept.invalid/dealer")
-    engine = Engine(lambda: SqliteStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), Limits())
+    vault = Vault(data.at_rest, 3600)
+    engine = Engine(lambda: SqliteStore(data.database, vault), data.signer(), vault, Sources(), Limits())
 
     def keep(unit: Unit) -> tuple[bytes, Reply]:
         live = hands.open_hand(unit, "room", Opening("t", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
-        unit.keep("referee", live.state.hand, b"", live.state.hand, b"the record")
+        unit.record(live.state.hand, b"the record", "made")
         return live.state.hand, lambda proofs: live.state.hand
 
     waiting = [asyncio.ensure_future(engine.submit(Command("room", keep, b"1" * 16)))]
@@ -158,10 +161,11 @@ async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path
     hand, _ = await asyncio.gather(*waiting)
 
     def read(unit: Unit) -> tuple[bytes, Reply]:
-        kept = unit.kept("referee", hand)
-        return hand, lambda proofs: unit.open(kept) if kept else b"nothing"
+        made = unit.record_of(hand, b"".join)
+        return hand, lambda proofs: str(made).encode()
 
-    assert await engine.submit(Command("room", read)) == b"the record"
+    assert await engine.submit(Command("room", read)) == b"made"
+    assert engine.store.record(hand) == [b"the record"]
     engine.stop()
 
 
@@ -169,7 +173,8 @@ async def test_limits_are_held(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "small")
     data.init("small.invalid/dealer")
     limits = Limits(hands_in_play=2, pending=3)
-    engine = Engine(lambda: SqliteStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), limits)
+    vault = Vault(data.at_rest, 3600)
+    engine = Engine(lambda: SqliteStore(data.database, vault), data.signer(), vault, Sources(), limits)
     waiting = [asyncio.ensure_future(engine.submit(opening(f"t{i}", bytes([i]) * 16))) for i in range(4)]
     await asyncio.sleep(0)
     engine.start()
@@ -183,7 +188,8 @@ async def test_callers_who_have_gone_away_still_count_for_the_limit(tmp_path: Pa
     data = DataDir.at(tmp_path / "gone")
     data.init("gone.invalid/dealer")
     limits = Limits(pending=3)
-    engine = Engine(lambda: SqliteStore(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), limits)
+    vault = Vault(data.at_rest, 3600)
+    engine = Engine(lambda: SqliteStore(data.database, vault), data.signer(), vault, Sources(), limits)
     for number in range(3):
         engine.enqueue(opening(f"t{number}", bytes([number]) * 16)).cancel()
     await asyncio.sleep(0)
@@ -217,7 +223,7 @@ async def test_a_hand_whose_seed_cannot_be_erased_is_closed_and_answered_and_no_
     data = DataDir.at(tmp_path / "stuck")
     data.init("stuck.invalid/dealer")
     vault = StuckVault(data.at_rest, 3600)
-    engine = Engine(lambda: SqliteStore(data.database), data.signer(), vault, Sources(), Limits())
+    engine = Engine(lambda: SqliteStore(data.database, vault), data.signer(), vault, Sources(), Limits())
     engine.start()
     hand = (await engine.submit(opening("a", b"1" * 16)))[:16]
 

@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from dealer.service import server
 from dealer.service.server import Settings
 from dealer.store.interface import Batch
+from dealer.store.needs import Change
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault, VaultError
 from tests.integration.inside import dealer_inside
@@ -32,10 +33,10 @@ class FailingStore(SqliteStore):
 
     failure: int | None = None
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: Batch) -> Change:
         if self.failure is not None:
             raise sqlite3.OperationalError(os.strerror(self.failure))
-        super()._write(batch)
+        return super()._write(batch)
 
 
 async def watched(channel: object, seconds: float) -> list[int]:

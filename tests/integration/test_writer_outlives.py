@@ -92,7 +92,8 @@ async def test_a_message_that_fails_leaves_nobody_waiting(
 def engine_at(folder: Path, store: type[SqliteStore] = SqliteStore) -> Engine:
     data = DataDir.at(folder)
     data.init("outlives.invalid/dealer")
-    engine = Engine(lambda: store(data.database), data.signer(), Vault(data.at_rest, 3600), Sources(), Limits())
+    vault = Vault(data.at_rest, 3600)
+    engine = Engine(lambda: store(data.database, vault), data.signer(), vault, Sources(), Limits())
     engine.start()
     return engine
 

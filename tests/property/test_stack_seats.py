@@ -42,5 +42,5 @@ def test_what_was_dealt_can_be_stacked_again(data: st.DataObject):
         streets[name] = said
     stacked = stack_seats(seats, streets)
     dealt = len(state.dealt)
-    assert list(stacked[:dealt]) == deck[:dealt]
-    assert sorted(stacked) == sorted(deck)
+    assert list(stacked.top[:dealt]) == deck[:dealt]
+    assert sorted(stacked.top) == sorted(deck)

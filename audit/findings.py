@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from audit.wording import counted
+from audit.plural import counted
 
 CHECKS = (
     "checkpoint",

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from dealer.run import run_until_stopped
-from dealer.service.datadir import DataDir
 from dealer.service.server import Dealer, Settings
-from dealer.service.sources import Sources
-from dealer.service.unit import Limits
+from dealer.service.writer.change import Limits
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
 
 if __name__ == "__main__":
     data = DataDir.at(Path(sys.argv[2]))

@@ -9,10 +9,10 @@ from time import perf_counter
 
 import numpy as np
 
-from audit.stats.battery import judge
-from audit.stats.counting import count_source
+from audit.stats.counting.count import count_source
+from audit.stats.judging.battery import judge
+from audit.stats.results import CHUNK
 from audit.stats.sources import open_source
-from audit.stats.types import CHUNK
 from benchmarks.rounds import medians
 from benchmarks.row import Row
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from audit import protocol
-from audit.entries import Close, Commit, parse
-from audit.log import FolderLog
-from audit.merkle import leaf_hash
-from audit.tiles import WIDTH
-from audit.verify import Options, verify
+from audit.logs.log import FolderLog
+from audit.record.entries import Close, Commit, parse
+from audit.tlog.merkle import leaf_hash
+from audit.tlog.tiles import WIDTH
+from audit.whole.verify import Options, verify
 from benchmarks.rounds import medians
 from benchmarks.row import Row
 from tests.attacks.maker import Book, many

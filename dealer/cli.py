@@ -89,7 +89,7 @@ def main() -> None:
 @config_option
 def init(data_dir: Path, at_rest_dir: Path | None, origin: str) -> None:
     """Make a data folder and the log's signing key, and print the verifier key."""
-    from dealer.service.datadir import DataDir
+    from dealer.store.datadir import DataDir
 
     if origin.startswith("test.invalid/"):
         raise CutcardError("origins that begin with test.invalid/ are for test records: no auditor calls them valid")
@@ -103,7 +103,7 @@ def init(data_dir: Path, at_rest_dir: Path | None, origin: str) -> None:
 @config_option
 def key(data_dir: Path, at_rest_dir: Path | None) -> None:
     """Print the verifier key, which auditors and players pin."""
-    from dealer.service.datadir import DataDir
+    from dealer.store.datadir import DataDir
 
     data = DataDir.at(data_dir, at_rest_dir)
     data.check()
@@ -131,12 +131,12 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, **options: Any) -> None:
     """Serve DealerService, TableService and LogService over gRPC."""
     from dealer.run import run_until_stopped
-    from dealer.service.datadir import DataDir
-    from dealer.service.escrow_files import read_escrow_public
-    from dealer.service.logs import configure
+    from dealer.service.loglines import configure
     from dealer.service.server import Dealer, Settings
-    from dealer.service.sources import Sources
-    from dealer.service.unit import Limits
+    from dealer.service.writer.change import Limits
+    from dealer.service.writer.sources import Sources
+    from dealer.store.datadir import DataDir
+    from dealer.store.escrow import read_escrow_public
 
     configure(log_format)
     data = DataDir.at(data_dir, at_rest_dir)
@@ -172,7 +172,7 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
     """Write the static log to the folder OUT, or bring it up to date; a server may run meanwhile."""
     from dealer.log.checkpoint import read_checkpoint
     from dealer.log.tiles import check_only_a_log, publish
-    from dealer.service.datadir import DataDir
+    from dealer.store.datadir import DataDir
     from dealer.store.sqlite import SqliteStore
 
     data = DataDir.at(data_dir, at_rest_dir)
@@ -193,7 +193,7 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
 @config_option
 def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
     """Bring a store that an earlier version made up to this one; the old file is kept beside it."""
-    from dealer.service.datadir import DataDir
+    from dealer.store.datadir import DataDir
     from dealer.store.migrate import migrate as bring_up
     from dealer.store.vault import Vault
 
@@ -208,7 +208,7 @@ def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
 @click.argument("out", type=_PATH)
 def escrow_keygen(out: Path) -> None:
     """Make an auditor's key pair: OUT.key, to be kept by the auditor alone, and OUT.pub for the dealer."""
-    from dealer.service.escrow_files import write_escrow_pair
+    from dealer.store.escrow import write_escrow_pair
 
     private, public = write_escrow_pair(out)
     click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")

@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from audit.commands.decks import deck_kind, only_passing_option
+from audit.commands.deck_options import deck_kind, only_passing_option
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.errors import InputError
-from audit.keys import VerifierKey
-from audit.report.words import what_is_left_out
+from audit.report.stats_words import what_is_left_out
 from audit.stats.bits import uniform_bits
 from audit.stats.sources import DECK_KINDS, log_opener, open_source
-from audit.verify import Options
+from audit.tlog.keys import VerifierKey
+from audit.whole.verify import Options
 
 
 @click.command()

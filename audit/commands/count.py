@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from audit.commands.decks import collected, count_decks, deck_options
-from audit.stats.parts import write_part
+from audit.commands.deck_options import collected, count_decks, deck_options
+from audit.stats.counting.parts import write_part
 
 
 @click.command()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from audit.commands.decks import EPILOG, alpha_option, json_option, note_files, report_option, show
+from audit.commands.deck_options import EPILOG, alpha_option, json_option, note_files, report_option, show
 from audit.commands.options import format_option
 from audit.commands.progress import working
-from audit.stats.battery import judge
-from audit.stats.parts import merge_parts, write_part
+from audit.stats.counting.parts import merge_parts, write_part
+from audit.stats.judging.battery import judge
 
 
 @click.command(epilog=EPILOG)

@@ -10,11 +10,11 @@ import click
 
 from audit.commands.run import note_input
 from audit.errors import FormatError, InputError
-from audit.escrow import EscrowKeys
 from audit.files import open_regular
-from audit.keys import VerifierKey
-from audit.log import Log, open_log
+from audit.hand.escrow import EscrowKeys
+from audit.logs.log import Log, open_log
 from audit.report.subject import bytes_digest
+from audit.tlog.keys import VerifierKey
 
 MAX_KEY_BYTES = 10_000
 MAX_FILE_BYTES = 2_000_000

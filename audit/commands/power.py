@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from audit.report.words import odds, p_text
-from audit.stats.battery import ALPHA
+from audit.report.stats_words import odds, p_text
 from audit.stats.gallery import GALLERY, Shuffler
-from audit.stats.power import GRID, Outcome, Power, measure
+from audit.stats.judging.battery import ALPHA
+from audit.stats.judging.power import GRID, Outcome, Power, measure
 
 _MOST_WITHOUT_GOAL = 100_000
 

@@ -8,7 +8,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from audit import client_evidence
 from audit.commands.options import (
     FileType,
     LogType,
@@ -20,10 +19,11 @@ from audit.commands.options import (
 )
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
-from audit.keys import VerifierKey
-from audit.log import Log
-from audit.receipt import Evidence, Step, check_evidence
+from audit.evidence import client
+from audit.evidence.receipt import Evidence, Step, check_evidence
+from audit.logs.log import Log
 from audit.report.console import console, print_json
+from audit.tlog.keys import VerifierKey
 
 _COLOURS = {"valid": "green", "invalid": "red"}
 _MARKS = {"ok": ("ok    ", "green"), "fail": ("FAIL  ", "bold red")}
@@ -69,9 +69,9 @@ def receipt(
     keys = escrow_keys(escrow_key_files)
     try:
         with working("checking"):
-            kept = client_evidence.decode(file[1])
+            kept = client.decode(file[1])
             if kept is not None:
-                evidence = client_evidence.check(kept, key, keys)
+                evidence = client.check(kept, key, keys)
             else:
                 evidence = check_evidence(file[1], key, entry=entry[1] if entry else None, log=log)
     except (InputError, FormatError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from audit.commands.decks import (
+from audit.commands.deck_options import (
     EPILOG,
     DeckOptions,
     alpha_option,
@@ -24,11 +24,11 @@ from audit.commands.decks import (
 from audit.commands.options import format_option
 from audit.commands.progress import decks_bar, working
 from audit.errors import InputError
-from audit.stats.battery import judge, no_decks, unreadable
-from audit.stats.sequential import watch
+from audit.stats.judging.battery import judge, no_decks, unreadable
+from audit.stats.judging.sequential import watch
+from audit.stats.results import BatteryResult
 from audit.stats.sources.logs import LogFailsError
-from audit.stats.types import BatteryResult
-from audit.verify import Report
+from audit.whole.verify import Report
 
 
 @click.command(epilog=EPILOG)

@@ -17,13 +17,13 @@ from audit.commands.options import (
 )
 from audit.commands.progress import entries_bar
 from audit.commands.run import command_line, inputs
-from audit.keys import VerifierKey
-from audit.log import Log
-from audit.report import json_report, text_report
+from audit.logs.log import Log
+from audit.report import verify_json, verify_text
 from audit.report.console import console, print_json
 from audit.report.subject import subject
-from audit.verify import Options
-from audit.verify import verify as verify_log
+from audit.tlog.keys import VerifierKey
+from audit.whole.verify import Options
+from audit.whole.verify import verify as verify_log
 
 EPILOG = """\b
 Exit codes: 0 valid; 1 a check failed; 2 wrong usage; 3 nothing failed but the record is incomplete;
@@ -67,7 +67,7 @@ def verify(
         report = verify_log(log, options, progress=progress)
     about = subject(command_line(), [report], inputs())
     if output == "json":
-        print_json(json_report.render(report, about))
+        print_json(verify_json.render(report, about))
     else:
-        text_report.print_report(report, about, console(), show, all_tables=tables)
+        verify_text.print_report(report, about, console(), show, all_tables=tables)
     ctx.exit(report.exit_code)

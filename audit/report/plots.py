@@ -23,9 +23,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from audit.stats.names import card_name, rank_name
-from audit.stats.types import Bars, TestResult
-from audit.wording import raised
+from audit.plural import raised
+from audit.stats.cards.names import card_name, rank_name
+from audit.stats.results import Bars, TestResult
 
 INKS = {"#010101": "ink", "#020202": "faint", "#030303": "good", "#040404": "bad", "#050505": "few", "#060606": "many"}
 """Stand-in colours, and the style sheet's variables that take their place."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from audit.code_digest import code_digest
 from audit.outside import without_password
-from audit.verify import Report
+from audit.whole.verify import Report
 
 DISTRIBUTION = "cutcard"
 

@@ -27,8 +27,8 @@ def double(
     from dealer.double.server import Double, double_settings, temporary_folder
     from dealer.ending import orderly_end
     from dealer.run import run_until_stopped
-    from dealer.service.escrow_files import read_escrow_public
-    from dealer.service.logs import configure
+    from dealer.service.loglines import configure
+    from dealer.store.escrow import read_escrow_public
 
     configure(log_format)
     settings = double_settings(listen, contribution_seconds=contribution_seconds)

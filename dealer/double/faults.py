@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from dealer.errors import Reason, Refused
-from dealer.service.errors import abort
+from dealer.service.rpc.status import abort
 from dealer.v1 import dealer_pb2, log_pb2, table_pb2, types_pb2
 
 LONGEST_DELAY = 600_000

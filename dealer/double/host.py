@@ -12,7 +12,7 @@ from typing import Any
 
 from dealer.double.server import Double, double_settings, temporary_folder
 from dealer.errors import CutcardError
-from dealer.service.logs import configure
+from dealer.service.loglines import configure
 
 
 class Host:

@@ -15,11 +15,12 @@ from dealer.double.clock import DrivenClock
 from dealer.double.decks import StackedDeck
 from dealer.double.faults import Faults, FaultyHandler
 from dealer.double.use import Use
-from dealer.service.datadir import DataDir
-from dealer.service.engine import Command
 from dealer.service.server import Dealer, Settings
-from dealer.service.sources import EscrowKey, Sources
-from dealer.service.unit import Reply, Unit
+from dealer.service.writer.change import Reply, Unit
+from dealer.service.writer.engine import Command
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
+from dealer.store.escrow import EscrowKey
 
 ORIGIN = "test.invalid/double"
 """No domain can be called like this, so nobody's log is mistaken for a double's (RFC 2606)."""

@@ -14,10 +14,11 @@ from dealer.double.faults import LONGEST_DELAY, Fault
 from dealer.double.seats import stack_seats
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
-from dealer.service import hands, validate
-from dealer.service.calls import unary, written
-from dealer.service.engine import Command
-from dealer.service.unit import Reply, Unit
+from dealer.service.rpc import requests
+from dealer.service.rpc.unary import unary, written
+from dealer.service.writer import hands
+from dealer.service.writer.change import Reply, Unit
+from dealer.service.writer.engine import Command
 from dealer.v1 import double_pb2 as pb
 
 if TYPE_CHECKING:
@@ -51,16 +52,16 @@ class TestDoubleServicer:
         return grpc.method_handlers_generic_handler("dealer.v1.TestDoubleService", methods)
 
     async def _stack_deck(self, data: bytes) -> pb.StackDeckResponse:
-        request = validate.decode(pb.StackDeckRequest, data)
-        table = validate.table_id(request.table)
+        request = requests.decode(pb.StackDeckRequest, data)
+        table = requests.table_id(request.table)
         return pb.StackDeckResponse(
             number=await self._stack(table, StackedDeck(parse_deck(request.deck), filler_seed=_seed(request)))
         )
 
     async def _stack_seats(self, data: bytes) -> pb.StackSeatsResponse:
-        request = validate.decode(pb.StackSeatsRequest, data)
-        table = validate.table_id(request.table)
-        seats = validate.seats(request.seats, SEVEN_CARD_STUD.min_seats, SEVEN_CARD_STUD.max_seats)
+        request = requests.decode(pb.StackSeatsRequest, data)
+        table = requests.table_id(request.table)
+        seats = requests.seats(request.seats, SEVEN_CARD_STUD.min_seats, SEVEN_CARD_STUD.max_seats)
         deck = stack_seats(seats, _streets(request), _seed(request))
         return pb.StackSeatsResponse(number=await self._stack(table, deck), deck=" ".join(deck.top))
 
@@ -74,7 +75,7 @@ class TestDoubleServicer:
         return int.from_bytes(await self._double.engine.submit(Command("", run)), "big")
 
     async def _reset(self, data: bytes) -> pb.ResetResponse:
-        validate.decode(pb.ResetRequest, data)
+        requests.decode(pb.ResetRequest, data)
         response = pb.ResetResponse()
 
         def run(unit: Unit) -> tuple[bytes, Reply]:
@@ -93,18 +94,18 @@ class TestDoubleServicer:
         return response
 
     async def _set_clock(self, data: bytes) -> pb.SetClockResponse:
-        request = validate.decode(pb.SetClockRequest, data)
+        request = requests.decode(pb.SetClockRequest, data)
         return pb.SetClockResponse(unix_milliseconds=await self._stop_clock(request.unix_milliseconds))
 
     async def _advance_clock(self, data: bytes) -> pb.AdvanceClockResponse:
-        request = validate.decode(pb.AdvanceClockRequest, data)
+        request = requests.decode(pb.AdvanceClockRequest, data)
         later = self._double.clock() + request.milliseconds
         now = await self._stop_clock(later)
         self._double.hasten(request.milliseconds / 1000)
         return pb.AdvanceClockResponse(unix_milliseconds=now)
 
     async def _inject_fault(self, data: bytes) -> pb.InjectFaultResponse:
-        request = validate.decode(pb.InjectFaultRequest, data)
+        request = requests.decode(pb.InjectFaultRequest, data)
         self._double.faults.add(_fault(request))
         return pb.InjectFaultResponse()
 
@@ -158,7 +159,7 @@ def _fault(request: pb.InjectFaultRequest) -> Fault:
 def _streets(request: pb.StackSeatsRequest) -> dict[str, dict[int, str]]:
     streets: dict[str, dict[int, str]] = {}
     for street in request.streets:
-        name = validate.street(street.street)
+        name = requests.street(street.street)
         if name in streets:
             raise Refused(Reason.INVALID_STREET, f"{name} street is given twice")
         streets[name] = {}

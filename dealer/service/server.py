@@ -15,20 +15,20 @@ from dealer.core.hand import Status, over
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import publish, published_checkpoint
-from dealer.service import hands
-from dealer.service.datadir import DataDir
-from dealer.service.dealer_service import DealerServicer
-from dealer.service.engine import Command, Engine
-from dealer.service.health import HealthServicer
-from dealer.service.listener import listen_on, make_server, parse_loopback, require_free
-from dealer.service.live import LiveHand
-from dealer.service.log_service import LogReader, LogServicer
 from dealer.service.metrics import Metrics
-from dealer.service.sources import Sources
-from dealer.service.streams import StreamCaps
-from dealer.service.table_service import TableServicer
-from dealer.service.tables import Tables
-from dealer.service.unit import Limits, Reply, Unit
+from dealer.service.referee.tables import Tables
+from dealer.service.rpc.dealer import DealerServicer
+from dealer.service.rpc.health import HealthServicer
+from dealer.service.rpc.listener import listen_on, make_server, parse_loopback, require_free
+from dealer.service.rpc.log import LogReader, LogServicer
+from dealer.service.rpc.streams import StreamCaps
+from dealer.service.rpc.table import TableServicer
+from dealer.service.writer import hands
+from dealer.service.writer.change import Limits, Reply, Unit
+from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.live import LiveHand
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
 from dealer.store.interface import Store
 from dealer.store.sqlite import SqliteStore, write_back, written_ahead
 from dealer.store.vault import Vault

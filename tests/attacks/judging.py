@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from audit.escrow import EscrowKeys
-from audit.log import FolderLog, StaticLog
-from audit.verify import Options, Report, verify
+from audit.hand.escrow import EscrowKeys
+from audit.logs.log import FolderLog, StaticLog
+from audit.whole.verify import Options, Report, verify
 from tests.attacks.maker import Book, Entry, EscrowPair, Signer, log_files
 
 ESCROW = EscrowKeys.parse([EscrowPair().private.hex()])

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from audit import protocol
-from audit.events import STREETS
-from audit.forms import hand_bytes
-from audit.keys import VerifierKey, base64_encode, derive_key_id
-from audit.merkle import Peaks, full_root, leaf_hash
-from audit.tiles import WIDTH, path
+from audit.record.events import STREETS
+from audit.record.fields import hand_bytes
+from audit.tlog.keys import VerifierKey, base64_encode, derive_key_id
+from audit.tlog.merkle import Peaks, full_root, leaf_hash
+from audit.tlog.tiles import WIDTH, path
 from tests.attacks.sealing import sealed
 
 ORIGIN = "dealer.example/attacks"

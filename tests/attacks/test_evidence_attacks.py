@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import client_evidence
 from audit.cli import cli
 from audit.errors import FormatError
-from audit.keys import VerifierKey, base64_encode
-from audit.receipt import Evidence
+from audit.evidence import client
+from audit.evidence.receipt import Evidence
+from audit.tlog.keys import VerifierKey, base64_encode
 from tests.attacks.judging import ESCROW, audit_entries
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, canonical, contributors, drawn, honest_hands
 from tests.attacks.mutating import mutants
@@ -28,7 +28,7 @@ KINDS = ("offer", "commit", "close")
 
 def evidence(raws: list[bytes], hand: str, signer: Signer = SIGNER, **more: Any) -> dict[str, Any]:
     """What a client would have kept of a hand that is the whole log."""
-    content: dict[str, Any] = {"format": client_evidence.FORMAT, "check": "x", "detail": "y", "hand": hand}
+    content: dict[str, Any] = {"format": client.FORMAT, "check": "x", "detail": "y", "hand": hand}
     for index, raw in enumerate(raws):
         receipt = signer.receipt(raws, index).decode()
         content[KINDS[index - len(raws)]] = {"entry": base64_encode(raw), "receipt": receipt}
@@ -36,9 +36,9 @@ def evidence(raws: list[bytes], hand: str, signer: Signer = SIGNER, **more: Any)
 
 
 def checked(content: dict[str, Any], key: VerifierKey | None = SIGNER.verifier) -> Evidence:
-    kept = client_evidence.decode(json.dumps(content).encode())
+    kept = client.decode(json.dumps(content).encode())
     assert kept is not None
-    return client_evidence.check(kept, key, ESCROW)
+    return client.check(kept, key, ESCROW)
 
 
 def code(found: Evidence) -> int:
@@ -258,7 +258,7 @@ def test_a_sealed_hand_needs_the_escrow_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answers", [["AA=="], ["AA==", "AA=="], ["AA==", "AQ=="]], ids=["one", "same", "two"])
 def test_nothing_signed_is_the_client_s_word(answers: list[str], tmp_path: Path) -> None:
     file = tmp_path / "evidence.json"
-    file.write_text(json.dumps({"format": client_evidence.FORMAT, "answers": answers}))
+    file.write_text(json.dumps({"format": client.FORMAT, "answers": answers}))
     for options in ([], ["--key", str(SIGNER.verifier)]):
         done = CliRunner().invoke(cli, ["receipt", str(file), *options])
         assert done.exit_code == 3
@@ -310,7 +310,7 @@ _PROVEN = st.fixed_dictionaries(
     }
 )
 _FILES = st.fixed_dictionaries(
-    {"format": st.just(client_evidence.FORMAT)},
+    {"format": st.just(client.FORMAT)},
     optional={
         "hand": st.just(DRAFT.id) | _JSON,
         **dict.fromkeys(KINDS, _PROVEN | _JSON),
@@ -328,9 +328,9 @@ _FILES = st.fixed_dictionaries(
 @given(_FILES)
 def test_a_verdict_rests_on_a_signature(content: dict[str, Any]) -> None:
     try:
-        kept = client_evidence.decode(json.dumps(content).encode())
+        kept = client.decode(json.dumps(content).encode())
         assert kept is not None
-        verdict = client_evidence.check(kept, SIGNER.verifier).judge(allow_test=False)[0]
+        verdict = client.check(kept, SIGNER.verifier).judge(allow_test=False)[0]
     except FormatError:
         return
     texts = {value["receipt"] for kind in KINDS if isinstance(value := content.get(kind), dict) and "receipt" in value}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from audit import note
 from audit.cli import cli
 from audit.errors import FormatError
-from audit.keys import base64_encode
+from audit.tlog import note
+from audit.tlog.keys import base64_encode
 from tests.attacks.maker import Book, Draft, Signer, canonical, drawn
 
 SIGNER = Signer()

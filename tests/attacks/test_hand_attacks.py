@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit import protocol
-from audit.keys import base64_decode, base64_encode
+from audit.tlog.keys import base64_decode, base64_encode
 from tests.attacks.judging import assert_fails, audit, find
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, contributors, drawn, honest, uuid7
 

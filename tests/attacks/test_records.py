@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from audit import protocol
-from audit.escrow import EscrowKeys
+from audit.hand.escrow import EscrowKeys
 from tests.attacks.judging import ESCROW, assert_fails, audit, audit_folder, failed
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, contributors, drawn, honest, many
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from audit.entries import Offer, Unknown, parse
-from audit.forms import SchemaError
+from audit.record.entries import Offer, Unknown, parse
+from audit.record.fields import SchemaError
 from tests.attacks.judging import audit, failed
 from tests.attacks.maker import Book, Draft, Entry, canonical, contributors, honest
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from audit.cli import cli
 from audit.stats.sources import STANDARD52
 from audit.stats.sources.logs import LogDecks, LogFailsError
-from audit.verify import Options
+from audit.whole.verify import Options
 from tests.attacks.judging import ESCROW, MemoryLog, audit_entries, find
 from tests.attacks.maker import Book, Draft, Signer, canonical, drawn, honest, log_files, many
 from tests.attacks.mutating import found_at, places

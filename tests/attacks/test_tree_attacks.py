@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.keys import VerifierKey, base64_encode, derive_key_id
+from audit.tlog.keys import VerifierKey, base64_encode, derive_key_id
 from tests.attacks.judging import assert_fails, audit, audit_folder
 from tests.attacks.maker import Book, Draft, Signer, canonical, drawn, honest, many, root, write_log
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import grpc
 
-from dealer.service.datadir import DataDir
 from dealer.service.server import Dealer, Settings
-from dealer.service.sources import Sources
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc
 from dealer.v1 import types_pb2 as t

@@ -13,9 +13,10 @@ from google.protobuf.message import Message
 from dealer.log.checkpoint import read_checkpoint, sign_checkpoint
 from dealer.log.note import NoteSigner
 from dealer.log.receipt import Receipt
-from dealer.service.datadir import DataDir
 from dealer.service.server import Dealer, Settings
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import dealer_pb2, log_pb2
 
 _SERVICES = [

@@ -13,8 +13,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dealer.service.server import Settings
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
-from dealer.service.unit import Limits
+from dealer.service.writer.change import Limits
+from dealer.service.writer.sources import Sources
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.store.kept import unpack
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t

@@ -20,12 +20,12 @@ import grpc
 import pytest
 from click.testing import CliRunner
 
-from audit import patience
 from audit.cli import cli
-from audit.escrow import EscrowKeys
-from audit.log import MOST_BYTES, open_log
-from audit.verify import Options, Report
-from audit.verify import verify as verify_log
+from audit.hand.escrow import EscrowKeys
+from audit.logs import retry
+from audit.logs.log import MOST_BYTES, open_log
+from audit.whole.verify import Options, Report
+from audit.whole.verify import verify as verify_log
 from dealer.v1 import log_pb2, log_pb2_grpc
 from tests.attacks.judging import ESCROW
 from tests.attacks.maker import Book, Signer, honest, many
@@ -45,10 +45,10 @@ def assert_unreadable(report: Report, why: str) -> None:
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits as an auditor does, in less time."""
-    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 2.0)
-    monkeypatch.setattr(patience, "PAUSE_SECONDS", 0.02)
-    monkeypatch.setattr("audit.http_log.SILENCE_SECONDS", 0.6)
-    monkeypatch.setattr("audit.grpc_log.SILENCE_SECONDS", 0.6)
+    monkeypatch.setattr(retry, "PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(retry, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr("audit.logs.http.SILENCE_SECONDS", 0.6)
+    monkeypatch.setattr("audit.logs.service.SILENCE_SECONDS", 0.6)
 
 
 class Quiet(SimpleHTTPRequestHandler):

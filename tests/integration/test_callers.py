@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import Reason, Refused
-from dealer.service.dealer_service import DealerServicer
+from dealer.service.rpc.dealer import DealerServicer
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import dealer_inside

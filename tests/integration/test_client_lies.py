@@ -15,7 +15,7 @@ from dealer.client import CallError, CheckError, Client, Retry
 from dealer.core.entries import TEST
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
-from dealer.service.sources import Sources
+from dealer.service.writer.sources import Sources
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc
 from dealer.v1 import types_pb2 as t

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.service.sources import make_escrow_pair
+from dealer.store.escrow import make_escrow_pair
 from tests.integration.running import BIN, Running, run_tool, running
 
 

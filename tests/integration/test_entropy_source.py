@@ -11,7 +11,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dealer.service.sources import Sources
+from dealer.service.writer.sources import Sources
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import dealer_inside
 from tests.integration.running import refusal

@@ -9,9 +9,9 @@ import grpc
 
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactTree, leaf_hash
-from dealer.service.datadir import DataDir
 from dealer.service.server import Settings
-from dealer.service.unit import Limits
+from dealer.service.writer.change import Limits
+from dealer.store.datadir import DataDir
 from dealer.store.interface import Batch
 from dealer.store.sqlite import SqliteStore
 from dealer.v1 import dealer_pb2 as pb

@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2_grpc
 from dealer.client import channel as client_channel
 from dealer.double.server import Double, double_settings
 from dealer.service.server import Settings
-from dealer.service.unit import Limits
+from dealer.service.writer.change import Limits
 from dealer.v1 import dealer_pb2_grpc, log_pb2, log_pb2_grpc, table_pb2, table_pb2_grpc
 from tests.integration.inside import dealer_inside
 from tests.integration.running import refusal, run_tool
@@ -59,9 +59,9 @@ async def test_pings_are_welcome_on_an_idle_connection(tmp_path: Path, calls: bo
 
 
 def test_the_kit_s_own_clients_set_a_keepalive() -> None:
-    from audit import grpc_log
+    from audit.logs import service
 
-    for options in (dict(client_channel.OPTIONS), dict(grpc_log._OPTIONS)):
+    for options in (dict(client_channel.OPTIONS), dict(service._OPTIONS)):
         assert options["grpc.keepalive_time_ms"] >= 10_000
         assert options["grpc.keepalive_permit_without_calls"] == 1
 

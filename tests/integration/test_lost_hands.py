@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 import pytest
 
-from dealer.service.datadir import DataDir
 from dealer.service.server import Settings
+from dealer.store.datadir import DataDir
 from dealer.store.interface import VaultError
 from dealer.store.vault import Vault
 from dealer.v1 import dealer_pb2 as pb
@@ -103,7 +103,7 @@ async def test_lost_hands_are_closed_together_and_their_tables_go_on(tmp_path: P
 
 async def test_what_the_double_loses_is_a_test_record_without_a_deck(tmp_path: Path) -> None:
     from dealer.core.entries import TEST
-    from dealer.service.sources import Sources
+    from dealer.service.writer.sources import Sources
 
     data, cards = tmp_path / "data", None
     sources = Sources(family=TEST, stacked=lambda state: cards)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from dealer.core.seed import contribution_commitment
 from dealer.service.server import Settings
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
+from dealer.service.writer.sources import Sources
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import AsyncRoom, dealer_inside

@@ -17,7 +17,8 @@ from prometheus_client import generate_latest
 from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import Deck, derive_deck
 from dealer.core.seed import Seed, contribution_commitment, entropy_digest
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
+from dealer.service.writer.sources import Sources
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
 from dealer.v1 import types_pb2 as t

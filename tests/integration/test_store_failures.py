@@ -13,14 +13,15 @@ from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.merkle import CompactTree, leaf_hash
-from dealer.service import hands, server
-from dealer.service.datadir import DataDir
-from dealer.service.engine import Command, Engine
-from dealer.service.hands import Opening
-from dealer.service.live import LiveHand
+from dealer.service import server
 from dealer.service.server import Settings
-from dealer.service.sources import Sources
-from dealer.service.unit import Limits, Reply, Unit
+from dealer.service.writer import hands
+from dealer.service.writer.change import Limits, Reply, Unit
+from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.hands import Opening
+from dealer.service.writer.live import LiveHand
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
 from dealer.store.interface import Batch, StoreError, VaultError
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Purpose, Vault

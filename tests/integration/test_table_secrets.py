@@ -7,8 +7,9 @@ import grpc
 import pytest
 
 from dealer.core.hand import Face
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
-from dealer.service.table_play import TableCard
+from dealer.service.referee.record import TableCard
+from dealer.service.writer.sources import Sources
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import log_pb2, log_pb2_grpc
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2 as t

@@ -13,7 +13,8 @@ import pytest
 from google.protobuf.message import Message
 
 from dealer.core.deck import derive_deck
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
+from dealer.service.writer.sources import Sources
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import dealer_pb2 as dpb
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2 as t

@@ -16,7 +16,8 @@ from dealer.client.watched import WatchedHand
 from dealer.core.hand import Reveal
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.service.server import Dealer
-from dealer.service.sources import EscrowKey, Sources, make_escrow_pair
+from dealer.service.writer.sources import Sources
+from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import log_pb2_grpc
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2 as t

@@ -16,13 +16,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dealer.errors import Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
-from dealer.service import engine as engine_module
 from dealer.service import server as server_module
-from dealer.service.datadir import DataDir
-from dealer.service.engine import Command, Engine
 from dealer.service.server import Settings
-from dealer.service.sources import Sources
-from dealer.service.unit import Limits, Reply, Unit
+from dealer.service.writer import engine as engine_module
+from dealer.service.writer.change import Limits, Reply, Unit
+from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 from dealer.v1 import dealer_pb2 as pb
@@ -137,7 +137,7 @@ async def test_a_writer_that_ends_leaves_nobody_waiting(tmp_path: Path) -> None:
 DYING = """
 import sys
 from dealer.cli import main
-from dealer.service.engine import Engine
+from dealer.service.writer.engine import Engine
 
 def die(changed):
     if changed:

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import jcs, merkle
-from audit.entries import Unknown, parse
 from audit.errors import AuditError, CheckError, FormatError
-from audit.forms import SchemaError
-from audit.note import checkpoint, decode
-from audit.proof import decode as decode_receipt
-from audit.tiles import decode_bundle
+from audit.record import jcs
+from audit.record.entries import Unknown, parse
+from audit.record.fields import SchemaError
+from audit.tlog import merkle
+from audit.tlog.note import checkpoint, decode
+from audit.tlog.receipt import decode as decode_receipt
+from audit.tlog.tiles import decode_bundle
 from tests.attacks.maker import Draft, canonical, contributors, inclusion, root
 
 

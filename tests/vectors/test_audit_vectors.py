@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from audit import merkle, note, proof, protocol
-from audit.entries import Close, Commit, Offer, parse
+from audit import protocol
 from audit.errors import CheckError
-from audit.escrow import EscrowKeys
-from audit.keys import VerifierKey
-from audit.log import FolderLog
-from audit.tiles import WIDTH, decode_bundle, path
-from audit.verify import Options, Report, verify
+from audit.hand.escrow import EscrowKeys
+from audit.logs.log import FolderLog
+from audit.record.entries import Close, Commit, Offer, parse
+from audit.tlog import merkle, note, receipt
+from audit.tlog.keys import VerifierKey
+from audit.tlog.tiles import WIDTH, decode_bundle, path
+from audit.whole.verify import Options, Report, verify
 from tests.vectors.places import FOREIGN, OTHERS, needs_others
 
 
@@ -81,11 +82,11 @@ def test_receipts() -> None:
     key = VerifierKey.parse(vectors["verifier_key"])
     assert vectors["receipts"]
     for vector in vectors["receipts"]:
-        receipt = proof.decode(vector["receipt"].encode())
-        note.check_signed(receipt.note, key)
-        assert (receipt.index, receipt.checkpoint.size) == (vector["index"], vector["size"])
+        given = receipt.decode(vector["receipt"].encode())
+        note.check_signed(given.note, key)
+        assert (given.index, given.checkpoint.size) == (vector["index"], vector["size"])
         leaf = merkle.leaf_hash(vector["entry"].encode())
-        merkle.check_inclusion(receipt.index, receipt.checkpoint.size, leaf, receipt.proof, receipt.checkpoint.root)
+        merkle.check_inclusion(given.index, given.checkpoint.size, leaf, given.proof, given.checkpoint.root)
         assert isinstance(parse(vector["entry"].encode()), Offer | Commit | Close)
 
 

@@ -3,7 +3,6 @@
 from audit.stats.families.aces import ACES
 from audit.stats.families.between_decks import BETWEEN_DECKS
 from audit.stats.families.card_positions import CARD_POSITIONS
-from audit.stats.families.family import Family
 from audit.stats.families.fisher_yates import FISHER_YATES
 from audit.stats.families.lehmer import LEHMER
 from audit.stats.families.neighbours import NEIGHBOURS
@@ -14,6 +13,7 @@ from audit.stats.families.showdowns import FIVE_CARDS, SHOWDOWNS
 from audit.stats.families.streams import STREAMS
 from audit.stats.families.successors import SUCCESSORS
 from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
+from audit.stats.family import Family
 
 FAMILIES: tuple[Family, ...] = (
     CARD_POSITIONS,

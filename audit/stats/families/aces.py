@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
-from audit.stats.deal import SEATS, third_street
-from audit.stats.families.family import Counts, Family, Outcome
+from audit.stats.cards.deal import SEATS, third_street
+from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import sum_tail
-from audit.stats.pvalue import favoured, favoured_cell, smallest_of
+from audit.stats.nulls.pvalue import favoured, favoured_cell, smallest_of
 
 ACE_DOWN_WEIGHT = 60.0
 ACES_DOWN_WEIGHT = 40.0

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from audit.stats.batch import LAGS, Batch, Bytes
 from audit.stats.families.card_positions import position_counts, position_outcome
 from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome, slot_outcome
-from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.families.permutations import STATISTICS, column_sums
 from audit.stats.families.sums import histogram_outcomes
+from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import FIXED_POINTS, Pmf
 from audit.stats.nulls import Counts as Ways
 

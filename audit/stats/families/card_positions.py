@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.stats.families.family import Counts, Family, Outcome
-from audit.stats.names import card_name, rank_name
-from audit.stats.pvalue import favoured_cell, pearson_tails, two_sided, worst_cell
-from audit.stats.types import Bars
+from audit.stats.cards.names import card_name, rank_name
+from audit.stats.family import Counts, Family, Outcome
+from audit.stats.nulls.pvalue import favoured_cell, pearson_tails, two_sided, worst_cell
+from audit.stats.results import Bars
 
 ACES_WEIGHT = 25.0
 """Whoever forces a card forces an ace, so the highest rank is looked at alone as well."""

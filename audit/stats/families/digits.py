@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.stats.families.family import Outcome
-from audit.stats.pvalue import (
+from audit.stats.family import Outcome
+from audit.stats.nulls.pvalue import (
     Floats,
     extreme_cell,
     likelihood_ratio_tail,
@@ -19,7 +19,7 @@ from audit.stats.pvalue import (
     smallest_of,
     two_sided,
 )
-from audit.stats.types import Bars
+from audit.stats.results import Bars
 
 WORDS = range(8, 17)
 """Lengths in bits of the random words whose signature is looked for: longer ones do not show."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from audit.stats.batch import Batch
 from audit.stats.families.digits import digit_counts, digit_outcomes, signature_outcome, slot_outcome, trend_outcome
-from audit.stats.families.family import Counts, Family, Outcome
+from audit.stats.family import Counts, Family, Outcome
 
 DIRECTIONS = ("downwards", "upwards", "inside out", "inside out from the end")
 """Swaps from the last place to the first, from the first to the last, and the same of the inverse deck."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from audit.stats.batch import Batch
 from audit.stats.families.digits import digit_counts, digit_outcomes
-from audit.stats.families.family import Counts, Family, Outcome
+from audit.stats.family import Counts, Family, Outcome
 
 
 def _count(batch: Batch) -> Counts:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from audit.stats.batch import Batch
-from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.families.permutations import column_sums
 from audit.stats.families.sums import DeckStatistic
+from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import Pmf, same_class_neighbours
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch, Bytes
-from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.families.sums import DeckStatistic
+from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import (
     CYCLES,
     DESCENTS,

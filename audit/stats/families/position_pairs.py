@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.stats.batch import Batch
-from audit.stats.families.family import Counts, Family, Outcome
-from audit.stats.pvalue import coincidence_tails, smallest_of, two_sided, worst_cell
+from audit.stats.family import Counts, Family, Outcome
+from audit.stats.nulls.pvalue import coincidence_tails, smallest_of, two_sided, worst_cell
 
 FURTHEST = 8
 """The greatest distance between the two positions of a pair of cards."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.stats.batch import Batch
-from audit.stats.families.family import Counts, Family, Outcome
-from audit.stats.names import card_name
-from audit.stats.pvalue import pearson_tails, two_sided, worst_cell
+from audit.stats.cards.names import card_name
+from audit.stats.family import Counts, Family, Outcome
+from audit.stats.nulls.pvalue import pearson_tails, two_sided, worst_cell
 
 
 def _count(batch: Batch) -> Counts:

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
-from audit.stats.deal import seventh_street, third_street
-from audit.stats.families.family import FEWEST, Counts, Family, Outcome
+from audit.stats.cards.deal import seventh_street, third_street
+from audit.stats.cards.hands import hand_worth
+from audit.stats.cards.names import rank_name
 from audit.stats.families.showdowns import WINS_WEIGHT, joined_bits
 from audit.stats.families.third_street import HOLDS_RANK, PAIR
-from audit.stats.hands import hand_worth
-from audit.stats.names import rank_name
-from audit.stats.pvalue import worst_cell
+from audit.stats.family import FEWEST, Counts, Family, Outcome
+from audit.stats.nulls.pvalue import worst_cell
 
 _NUMBERS = 256
 _RANKS = 13

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
-from audit.stats.deal import SEATS, seventh_street
-from audit.stats.families.family import Counts, Family, Outcome
-from audit.stats.hands import CATEGORY_SHIFT, hand_worth
+from audit.stats.cards.deal import SEATS, seventh_street
+from audit.stats.cards.hands import CATEGORY_SHIFT, hand_worth
+from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import CATEGORIES, category_counts
-from audit.stats.pvalue import worst_cell, worst_of_cells
-from audit.stats.types import Bars
+from audit.stats.nulls.pvalue import worst_cell, worst_of_cells
+from audit.stats.results import Bars
 
 WINS_WEIGHT = 60.0
 """Only who wins shows a rig that hands the better cards to one seat, so this test gets more of alpha than others."""

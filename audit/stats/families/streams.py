@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch, Bytes
-from audit.stats.families.family import Counts, Family, Outcome
 from audit.stats.families.fisher_yates import DIRECTIONS
-from audit.stats.pvalue import Floats, binomial_tails, two_sided, worst_cell
+from audit.stats.family import Counts, Family, Outcome
+from audit.stats.nulls.pvalue import Floats, binomial_tails, two_sided, worst_cell
 
 GRID = 64
 """Digits are told apart as so many parts of their range: a frequency above half of it would not show anyway."""

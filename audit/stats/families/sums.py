@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
-from audit.stats.families.family import Outcome
+from audit.stats.family import Outcome
 from audit.stats.nulls import Pmf, sum_tail
-from audit.stats.pvalue import two_sided, worst_of_cells
-from audit.stats.types import Bars
+from audit.stats.nulls.pvalue import two_sided, worst_of_cells
+from audit.stats.results import Bars
 
 WIDEST = 128
 """Histograms with more values than these are tested by their sum alone."""

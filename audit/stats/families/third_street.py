@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch, Bytes
-from audit.stats.deal import SEATS, third_street
-from audit.stats.families.family import Counts, Family, Outcome
+from audit.stats.cards.deal import SEATS, third_street
+from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import THIRD_STREET, third_street_counts
-from audit.stats.pvalue import worst_cell, worst_of_cells
-from audit.stats.types import Bars
+from audit.stats.nulls.pvalue import worst_cell, worst_of_cells
+from audit.stats.results import Bars
 
 _RANKS = "23456789TJQKA"
 HOLES = range(2, 11)

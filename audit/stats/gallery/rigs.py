@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
+from audit.stats.cards.hands import hand_worth
 from audit.stats.gallery.shuffler import CARDS, Decks, Make, fair_decks, new_decks
-from audit.stats.hands import hand_worth
 
 Change = Callable[[Decks, np.random.Generator], Decks]
 

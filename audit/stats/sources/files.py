@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from audit.errors import InputError
 from audit.files import open_regular
+from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, parse_block, what_repeats
-from audit.stats.types import CHUNK, Chunk, LogSample
-from audit.verify import Report
+from audit.whole.verify import Report
 
 _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGIC = b"PK\x03\x04"

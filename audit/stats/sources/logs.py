@@ -9,15 +9,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.dealt import Dealt
 from audit.errors import InputError
 from audit.findings import EXIT_CODES, Finding
-from audit.log import Log, open_log
+from audit.hand.verified_deck import Dealt
+from audit.logs.log import Log, open_log
+from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import DeckKind
 from audit.stats.sources.files import Part
 from audit.stats.sources.opening import OpenLog
-from audit.stats.types import CHUNK, Chunk, LogSample
-from audit.verify import Options, Report, verify
+from audit.whole.verify import Options, Report, verify
 
 _NAMED_REASONS = 5
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from audit.errors import InputError
-from audit.stats.copies import DeckLists
-from audit.stats.duplicates import whole_deck_keys
+from audit.stats.counting.copies import DeckLists
+from audit.stats.counting.deck_keys import whole_deck_keys
+from audit.stats.results import Chunk, LogSample
 from audit.stats.sources.cards import STANDARD52, DeckKind
 from audit.stats.sources.files import Part, StreamDecks, open_file
 from audit.stats.sources.labels import LabelFile
-from audit.stats.types import Chunk, LogSample
-from audit.verify import Report
+from audit.whole.verify import Report
 
 OpenLog = Callable[[str, DeckKind], Part]
 """Opens a log by its address; handed in, so that files of decks need nothing of the verifier."""

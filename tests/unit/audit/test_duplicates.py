@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.duplicates import Duplicates
+from audit.whole.repeats import Duplicates
 
 
 @pytest.mark.parametrize("limit", [1 << 30, 1_000])

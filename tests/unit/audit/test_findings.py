@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audit.findings import KEPT, NAMED, Finding, Several, Tally
-from audit.wording import counted
+from audit.plural import counted
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "0 hands"), (1, "1 hand"), (2, "2 hands")])

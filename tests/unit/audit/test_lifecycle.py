@@ -5,10 +5,10 @@ from __future__ import annotations
 import tracemalloc
 from contextlib import closing
 
-from audit.duplicates import Duplicates
-from audit.entries import Close, Commit, Offer, parse
 from audit.findings import Tally
-from audit.lifecycle import ID_BYTES, SLOT_BYTES, Kept, Lifecycle, Opened, trace_of
+from audit.record.entries import Close, Commit, Offer, parse
+from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES, Kept, Lifecycle, Opened, trace_of
+from audit.whole.repeats import Duplicates
 from tests.attacks.maker import Draft, canonical, contributors
 
 

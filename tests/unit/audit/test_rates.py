@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.rates import VoidTest, _p_best, _p_ranks
-from audit.voids import VoidedHand, strength, voided_hand
+from audit.whole.rates import VoidTest, _p_best, _p_ranks
+from audit.whole.voids import VoidedHand, strength, voided_hand
 from tests.attacks.judging import audit
 from tests.attacks.maker import Book, Draft
 
@@ -143,7 +143,7 @@ def test_strength_agrees_with_another_evaluator() -> None:
 
 @pytest.mark.parametrize("seats", range(2, 9))
 def test_every_seat_is_ranked_by_seven_cards(seats: int) -> None:
-    from audit.voids import _owners
+    from audit.whole.voids import _owners
 
     owned = _owners(tuple(range(1, seats + 1)), 52)
     assert [len(positions) for positions in owned] == [7] * seats

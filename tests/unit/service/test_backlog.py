@@ -3,7 +3,7 @@
 import pytest
 
 from dealer.errors import Reason, Refused
-from dealer.service.backlog import Backlog
+from dealer.service.writer.backlog import Backlog
 
 
 def fill(backlog: Backlog[str], source: str, most: int = 10_000) -> int:

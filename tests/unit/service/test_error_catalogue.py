@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 
 from dealer.errors import CutcardError, Reason, Refused
-from dealer.service.errors import STATUS, status_of
+from dealer.service.rpc.status import STATUS, status_of
 from dealer.store.interface import StoreError
 
 ROWS = re.findall(

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from dealer.service import play
-from dealer.service.play import PlayStream
+from dealer.service.rpc import play_hands
+from dealer.service.rpc.play_hands import PlayStream
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
@@ -36,6 +36,6 @@ async def test_answers_that_nobody_reads_are_bounded_and_all_come_once_they_are_
     for _ in range(6 * REQUESTS):
         await asyncio.sleep(0)
     held = (started - len(pb.PlayHandsResponse.FromString(first).responses)) * len(ANSWER)
-    assert play._MOST_UNSENT_BYTES < held < 2 * play._MOST_UNSENT_BYTES
+    assert play_hands._MOST_UNSENT_BYTES < held < 2 * play_hands._MOST_UNSENT_BYTES
     got = [first, *[answer async for answer in answers]]
     assert sum(len(pb.PlayHandsResponse.FromString(each).responses) for each in got) == started == REQUESTS

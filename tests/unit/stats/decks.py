@@ -5,9 +5,9 @@ from itertools import permutations
 
 import numpy as np
 
-from audit.stats.battery import judge
-from audit.stats.counting import count_source
-from audit.stats.types import BatteryResult, Chunk
+from audit.stats.counting.count import count_source
+from audit.stats.judging.battery import judge
+from audit.stats.results import BatteryResult, Chunk
 
 
 def fair(count: int, seed: int, n: int = 52) -> np.ndarray:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch
-from audit.stats.battery import judge
-from audit.stats.errorcontrol import benjamini_hochberg, holm, holm_in_groups
-from audit.stats.families.family import Outcome
-from audit.stats.hands import hand_worth
+from audit.stats.cards.hands import hand_worth
+from audit.stats.family import Outcome
+from audit.stats.judging.battery import judge
+from audit.stats.judging.holm import benjamini_hochberg, holm, holm_in_groups
 from tests.unit.stats.decks import failed, fair, judged
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from audit.stats.batch import Batch
-from audit.stats.duplicates import KeyStore, deck_keys, key_kinds
+from audit.stats.counting.deck_keys import KeyStore, deck_keys, key_kinds
 from tests.unit.stats.decks import fair
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch, lehmer_digits, swap_digits
-from audit.stats.corpus import family_names
+from audit.stats.counting.corpus import family_names
 from audit.stats.families import FAMILIES
 from audit.stats.families.aces import ACES, SEATED, holds_ace
 from audit.stats.families.between_decks import kept_neighbours

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from phevaluator import evaluate_cards
 
-from audit.stats.hands import CATEGORY_SHIFT, hand_worth
+from audit.stats.cards.hands import CATEGORY_SHIFT, hand_worth
 from audit.stats.nulls import CATEGORIES, category_counts
 
 _CARD = np.uint64(1) << (

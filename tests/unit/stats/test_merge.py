@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from audit.errors import InputError
-from audit.stats.battery import judge
-from audit.stats.corpus import Corpus
-from audit.stats.counting import count_source
+from audit.stats.counting.corpus import Corpus
+from audit.stats.counting.count import count_source
+from audit.stats.counting.parts import merge_parts, read_part, write_part
 from audit.stats.families import FAMILIES
 from audit.stats.families.card_positions import CARD_POSITIONS
-from audit.stats.parts import merge_parts, read_part, write_part
-from audit.stats.types import BatteryResult
+from audit.stats.judging.battery import judge
+from audit.stats.results import BatteryResult
 from tests.unit.stats.decks import Given, fair
 
 DECKS = fair(900, 11)
@@ -118,6 +118,6 @@ def test_a_part_that_another_version_counted_is_refused(tmp_path: Path, monkeypa
     write_part(_counted(0, 200), tmp_path / "part")
     wider = replace(CARD_POSITIONS, count=lambda batch: {"cards": np.zeros((53, 53), np.int64)})
     others = tuple(family for family in FAMILIES if family is not CARD_POSITIONS)
-    monkeypatch.setattr("audit.stats.corpus.FAMILIES", (wider, *others))
+    monkeypatch.setattr("audit.stats.counting.corpus.FAMILIES", (wider, *others))
     with pytest.raises(InputError, match="another version counts card x position otherwise"):
         read_part(tmp_path / "part")

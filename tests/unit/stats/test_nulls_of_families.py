@@ -17,9 +17,9 @@ import pytest
 from audit.stats.batch import Batch
 from audit.stats.families import FAMILIES, Family
 from audit.stats.families.card_positions import CARD_POSITIONS
-from audit.stats.families.family import Counts, PerDeck
 from audit.stats.families.permutations import PERMUTATIONS
 from audit.stats.families.seated import SEATED
+from audit.stats.family import Counts, PerDeck
 from audit.stats.nulls import Pmf
 from tests.unit.stats.decks import every_permutation, fair
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from audit.stats.batch import Batch
 from audit.stats.families.card_positions import class_third_moment, merge_classes, position_counts, position_pearson
-from audit.stats.pvalue import (
+from audit.stats.nulls.pvalue import (
     binomial_tails,
     coincidence_tails,
     favoured_cell,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch
-from audit.stats.evalues import BETS, Bank, log_stakes
-from audit.stats.sequential import watch
+from audit.stats.judging.evalues import BETS, Bank, log_stakes
+from audit.stats.judging.sequential import watch
 from tests.unit.stats.decks import Given, fair
 
 

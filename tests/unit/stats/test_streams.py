@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch
-from audit.stats.families.family import Outcome
 from audit.stats.families.fisher_yates import DIRECTIONS
 from audit.stats.families.streams import GRID, STREAMS, _waves, triples
+from audit.stats.family import Outcome
 from tests.unit.stats.decks import every_permutation, fair
 
 GENERATORS: dict[str, Callable[[int], int]] = {

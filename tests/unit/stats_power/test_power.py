@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from audit.commands.power import power
 from audit.stats.gallery import GALLERY, Shuffler
-from audit.stats.power import Outcome, Power, measure
+from audit.stats.judging.power import Outcome, Power, measure
 
 ALPHA = 1e-6
 QUICK = [name for name, shuffler in GALLERY.items() if shuffler.goal and shuffler.goal <= 10_000]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from audit.findings import Finding
-from audit.report import words
-from audit.report.html import MULTIPLES, STRATA_ROWS, render, write
+from audit.report import stats_words
 from audit.report.plots import p_points
-from audit.stats.battery import unreadable
+from audit.report.stats_html import MULTIPLES, STRATA_ROWS, render, write
 from audit.stats.gallery import GALLERY
-from audit.stats.power import examine
-from audit.stats.types import Bars, BatteryResult, Detectable, LogSample, Pictures, TestResult
+from audit.stats.judging.battery import unreadable
+from audit.stats.judging.power import examine
+from audit.stats.results import Bars, BatteryResult, Detectable, LogSample, Pictures, TestResult
 
 
 def a_test(name="card x position", p=0.3, p_adjusted=1.0, verdict="pass", **more):
@@ -129,7 +129,7 @@ def test_never_says_the_word(case):
     ],
 )
 def test_the_verdict_comes_first(case, sentence):
-    assert words.verdict_sentence(CASES[case]) == sentence
+    assert stats_words.verdict_sentence(CASES[case]) == sentence
     text = Page(render(CASES[case])).words()
     assert text.index(sentence) < 100
 
@@ -232,7 +232,7 @@ def test_the_same_result_gives_the_same_bytes(tmp_path):
     ],
 )  # fmt: skip
 def test_p_values_for_people(p, text):
-    assert words.p_text(p) == text
+    assert stats_words.p_text(p) == text
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_p_values_for_people(p, text):
     [(1e-6, "one in a million"), (1e-3, "one in a thousand"), (0.05, "one in 20"), (2e-6, "one in 500,000")],
 )
 def test_odds_for_people(p, text):
-    assert words.odds(p) == text
+    assert stats_words.odds(p) == text
 
 
 @pytest.mark.parametrize(

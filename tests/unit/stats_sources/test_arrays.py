@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audit.errors import InputError
+from audit.stats.results import CHUNK
 from audit.stats.sources import open_source
-from audit.stats.types import CHUNK
 from tests.unit.stats_sources.test_text import shuffled
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from audit.errors import InputError
-from audit.escrow import EscrowKeys
-from audit.keys import VerifierKey
+from audit.hand.escrow import EscrowKeys
 from audit.stats.sources import SHORT36, log_opener, open_source
 from audit.stats.sources.logs import LogFailsError
-from audit.verify import Options
+from audit.tlog.keys import VerifierKey
+from audit.whole.verify import Options
 from tests.attacks.judging import ESCROW
 from tests.attacks.maker import Book, Draft, honest, many
 from tests.unit.stats_sources.test_text import as_lines

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from audit.errors import InputError
+from audit.stats.results import CHUNK
 from audit.stats.sources import STANDARD52, open_source
-from audit.stats.types import CHUNK
 
 NEW_DECK = list(STANDARD52.cards)
 

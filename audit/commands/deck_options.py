@@ -1,0 +1,278 @@
+"""What `stats`, `count` and `merge` share: options that name decks, and the counting of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+
+from audit.commands.options import escrow_key_option, escrow_keys, key_option
+from audit.commands.progress import decks_bar
+from audit.commands.run import command_line, inputs, note_input
+from audit.hand.escrow import EscrowKeys
+from audit.report.console import ReportConsole, print_json
+from audit.report.subject import file_digest, subject
+from audit.stats.batch import Bytes
+from audit.stats.counting.corpus import SEATS, Corpus, family_names
+from audit.stats.counting.count import count_source
+from audit.stats.counting.pool import cores
+from audit.stats.results import BatteryResult
+from audit.stats.sources import DECK_KINDS, STANDARD52, DeckKind, open_source, read_order
+from audit.stats.sources.logs import log_opener
+from audit.stats.sources.opening import Decks
+from audit.tlog.keys import VerifierKey
+from audit.whole.verify import Options, Report
+
+EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3, "unreadable": 4}
+
+_LOG_DIMENSIONS = ("day", "table", "seat", SEATS, "dealer")
+
+EPILOG = """\b
+Exit codes: 0 no evidence against randomness; 1 evidence; 2 wrong usage; 3 too few decks for any test;
+4 unreadable input (a deck that is no permutation is named), and a log of which a check fails."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class DeckOptions:
+    """What a command line said of decks.
+
+    Attributes:
+        sources: SOURCE as given.
+        order: `rank`, `suit` or a file.
+        deck: name of the deck kind; None to take it from the sources.
+        strata: dimension and label file of each `--strata`.
+        by: dimensions of `--by`.
+        tests: families of `--tests`, None for all.
+        jobs: processes; None for one on each core.
+        key: the log's verifier key.
+        escrow: keys that open sealed hands.
+        allow_test: whether a test double's record is read.
+        only_passing: whether the hands that pass are counted of a log that does not verify.
+    """
+
+    sources: tuple[str, ...]
+    order: str
+    deck: str | None
+    strata: tuple[tuple[str, Path], ...]
+    by: tuple[str, ...]
+    tests: tuple[str, ...] | None
+    jobs: int | None
+    key: VerifierKey | None
+    escrow: EscrowKeys
+    allow_test: bool
+    only_passing: bool
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """All dimensions of strata, each once; seats of a log go by their number, wherever in dealing order."""
+        given = [name for name, _ in self.strata]
+        by = [SEATS if name == "seat" and name not in given else name for name in self.by]
+        return tuple(dict.fromkeys([*by, *given]))
+
+
+class _Strata(click.ParamType[tuple[str, Path]]):
+    """NAME=FILE."""
+
+    name = "NAME=FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
+        """Splits the name from the file, which must be there."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, file = value.partition("=")
+        if not (name and equals and file):
+            self.fail(f"{value}: expected NAME=FILE, such as day=days.txt", param, ctx)
+        return name, Path(file)
+
+
+class _Names(click.ParamType[tuple[str, ...]]):
+    """Names separated by commas."""
+
+    name = "NAME,…"
+
+    def __init__(self, known: Callable[[], list[str]] | None = None) -> None:
+        self._known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Splits at commas; names that nothing bears are refused."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not names:
+            self.fail("no name given", param, ctx)
+        if self._known is not None:
+            for name in names:
+                if name not in self._known():
+                    self.fail(f"{name!r} is not one of: {', '.join(self._known())}", param, ctx)
+        return names
+
+
+only_passing_option = click.option(
+    "--only-hands-that-pass",
+    "only_passing",
+    is_flag=True,
+    help="Of a log that does not verify take the hands that no finding names, and say how many are left out.",
+)
+
+
+def deck_options(command: Command) -> Command:
+    """Adds the options that tell which decks are counted, and how."""
+    options = [
+        click.argument("sources", metavar="SOURCE...", nargs=-1, required=True),
+        click.option(
+            "--order",
+            default="rank",
+            show_default=True,
+            metavar="rank|suit|FILE",
+            help="The order of the deck before the shuffle; a FILE lists its cards, top first.",
+        ),
+        click.option("--deck", type=click.Choice(sorted(DECK_KINDS)), help="The deck kind. [default: as SOURCE shows]"),
+        click.option(
+            "--strata",
+            type=_Strata(),
+            multiple=True,
+            help="Labels for decks that have none of their own, one a line; tests are made by them as well.",
+        ),
+        click.option(
+            "--by", type=_Names(), default=(), help="Dimensions to test by as well: day, table, seat, dealer, or NAME."
+        ),
+        click.option("--tests", type=_Names(family_names), help="Only these families of tests."),
+        click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes."),
+        key_option,
+        escrow_key_option,
+        click.option("--allow-test", is_flag=True, help="Take decks from a test double's record."),
+        only_passing_option,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def collected(
+    sources: tuple[str, ...],
+    order: str,
+    deck: str | None,
+    strata: tuple[tuple[str, Path], ...],
+    by: tuple[str, ...],
+    tests: tuple[str, ...] | None,
+    jobs: int | None,
+    key: VerifierKey | None,
+    escrow_key_files: tuple[tuple[str, bytes], ...],
+    allow_test: bool,
+    only_passing: bool,
+) -> DeckOptions:
+    """The values of `deck_options`.
+
+    Raises:
+        click.BadParameter: `--by` names what neither a log nor `--strata` gives.
+    """
+    for name in by:
+        if name not in _LOG_DIMENSIONS and name not in dict(strata):
+            raise click.BadParameter(
+                f"{name}: decks are told apart by day, table, seat, dealer or a --strata name", param_hint="--by"
+            )
+    keys = escrow_keys(escrow_key_files)
+    return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test, only_passing)
+
+
+def open_decks(options: DeckOptions) -> tuple[Decks, Bytes | None]:
+    """The decks and the order that they were in before the shuffle, None for the reference order.
+
+    Raises:
+        InputError: for what cannot be read.
+    """
+    kind = deck_kind(options.sources, options.deck)
+    place = read_order(options.order, kind)
+    in_order = bool(np.array_equal(place, np.arange(kind.size)))
+    verifying = Options(options.key, options.escrow, (), options.allow_test, options.jobs or cores())
+    opener = log_opener(verifying, only_passing=options.only_passing)
+    source = open_source(options.sources, kind=kind, strata=options.strata, open_log=opener)
+    return source, None if in_order else place
+
+
+def deck_kind(sources: tuple[str, ...], name: str | None) -> DeckKind:
+    """The deck kind asked for, or the one of an array's width."""
+    if name is not None:
+        return DECK_KINDS[name]
+    widths = {_array_width(source) for source in sources}
+    return next((kind for kind in DECK_KINDS.values() if kind.size in widths), STANDARD52)
+
+
+def _array_width(source: str) -> int | None:
+    """Columns of a `.npy` array of decks; None for anything else, which is complained of where it is read."""
+    if not source.endswith(".npy"):
+        return None
+    try:
+        array = np.load(source, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None
+
+
+def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Decks]:
+    """Counts all decks, with a progress bar on a terminal; with the counts comes the source, read to its end."""
+    source, order = open_decks(options)
+    with decks_bar(source.total) as progress:
+        corpus = count_source(
+            source,
+            order=order,
+            names=options.tests,
+            dimensions=options.dimensions,
+            processes=options.jobs,
+            for_merging=for_merging,
+            progress=progress,
+        )
+    return corpus, source
+
+
+alpha_option = click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="The chance of a false alarm over everything together.",
+)
+report_option = click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the whole report as one HTML file."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+
+
+def note_files(names: Iterable[str | Path]) -> None:
+    """Notes the digest of each name that is a file; what cannot be read is complained of where it is read as decks."""
+    for name in names:
+        if Path(name).is_file():
+            with suppress(OSError):
+                note_input(file_digest(Path(name)))
+
+
+def show(result: BatteryResult, output: str, report: Path | None, reports: Sequence[Report] = ()) -> int:
+    """Prints the result, writes the report; the exit code.
+
+    Args:
+        result: what the battery found.
+        output: `text` or `json`.
+        report: where the HTML goes.
+        reports: the audit of each log that was read.
+    """
+    about = subject(command_line(), reports, inputs(), result.alpha)
+    if report is not None:
+        from audit.report import stats_html  # plots need matplotlib, which a plain answer does not
+
+        stats_html.write(result, report, about)
+    if output == "json":
+        from audit.report.stats_json import as_json
+
+        print_json(as_json(result, about))
+    else:
+        from audit.report.stats_text import print_result
+
+        print_result(result, ReportConsole(soft_wrap=False), about)
+    return EXIT_CODES[result.verdict]

@@ -1,0 +1,336 @@
+"""What a client kept when a check failed (docs/client.md): everything in it is checked anew, offline.
+
+Here the evidence is taken apart and its entries are proven; what they say is judged by the checks of one hand that
+`verify` makes too. What is under the log's signature convicts the log's key. The cards of an answer are not signed:
+that the dealer gave them is the client's word, that they do not fit the commitments is arithmetic. Where nothing is
+signed by the pinned key, there is no verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from audit import protocol
+from audit.errors import AuditError, CheckError, FormatError
+from audit.evidence.receipt import Evidence, Step
+from audit.findings import Finding
+from audit.hand.checks import (
+    Case,
+    Outcome,
+    check_acknowledged,
+    check_card,
+    check_hand,
+    check_invited,
+    check_list,
+    check_offered,
+)
+from audit.hand.escrow import EscrowKeys
+from audit.record.entries import Close, Commit, Offer, Unknown, parse
+from audit.record.fields import SchemaError, base64_bytes, hand_text, hex_bytes, integer, list_of
+from audit.tlog import note, receipt
+from audit.tlog.checkpoint import check_origin, is_test_name
+from audit.tlog.keys import VerifierKey
+from audit.tlog.merkle import check_consistency, check_inclusion, leaf_hash
+from audit.whole.lifecycle import follow_alone
+
+FORMAT = "cutcard-evidence/v1"
+_ENTRIES = ("offer", "commit", "close")
+_HOLDS = {
+    "lifecycle": "the entries are one hand's, in their order",
+    "entropy": "contributions, and their digest, are as they must be",
+    "seed": "matches its commitment",
+    "deck": "the seed gives the committed deck",
+    "dealing": "the events obey the rules",
+    "reveal": "what is revealed is what the policy asks",
+    "opening": "the opened cards match their commitments",
+}
+
+
+def decode(data: bytes) -> dict[str, Any] | None:
+    """The members of a client's evidence; None where the bytes are something else.
+
+    Raises:
+        FormatError: a member's text is no text that UTF-8 can say.
+    """
+    if not data.lstrip().startswith(b"{"):
+        return None
+    try:
+        content = json.loads(data)
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            return None
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise FormatError("a text in it holds half a character (a lone surrogate)") from None
+    except (ValueError, RecursionError):
+        return None
+    return content
+
+
+def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys | None = None) -> Evidence:
+    """Checks a client's evidence.
+
+    Args:
+        content: what `decode` gave.
+        key: the verifier key that is pinned; the one that the file names is only shown.
+        escrow: the auditor's escrow keys.
+
+    Raises:
+        FormatError: a member is malformed.
+    """
+    evidence = Evidence("client's evidence", is_test=is_test_name(key, None), proven=False)
+    for name in ("check", "detail", "hand", "key"):
+        evidence.facts[name] = str(content.get(name, "-"))
+    reader = _Reader(content, key, escrow or EscrowKeys(), evidence)
+    reader.entries()
+    reader.hand()
+    reader.list_of_commitments()
+    reader.cards()
+    reader.acknowledgements()
+    reader.checkpoints()
+    reader.answers()
+    if not evidence.proven:
+        why = "no verifier key was given (--key)" if key is None else f"nothing here is signed by {key.name}"
+        evidence.steps.insert(0, Step("signature", "missing", f"{why}: all of this is the client's word"))
+    return evidence
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Goes through the members, each check a step; what was proven is kept for the next."""
+
+    content: dict[str, Any]
+    key: VerifierKey | None
+    escrow: EscrowKeys
+    evidence: Evidence
+    offer: tuple[int, Offer] | None = None
+    commit: tuple[int, Commit] | None = None
+    close: tuple[int, Close] | None = None
+    outcome: Outcome | None = None
+    roots: dict[int, bytes] = field(default_factory=dict)
+
+    def _try(self, name: str, ok: str, wrong: AuditError | str | None = None) -> None:
+        self.evidence.add(name, CheckError(wrong) if isinstance(wrong, str) else wrong, ok)
+
+    def _missing(self, name: str, detail: str) -> None:
+        self.evidence.steps.append(Step(name, "missing", detail))
+
+    def entries(self) -> None:
+        """Proves each entry by its receipt."""
+        for name in _ENTRIES:
+            member = self.content.get(name)
+            if member is None:
+                continue
+            if not isinstance(member, dict) or not isinstance(member.get("receipt"), str):
+                raise FormatError(f"{name} is not an entry with its receipt")
+            self._entry(name, base64_bytes(member.get("entry"), f"{name}.entry"), member["receipt"].encode())
+
+    def _entry(self, name: str, raw: bytes, text: bytes) -> None:
+        try:
+            decoded = receipt.decode(text)
+            self._tree(decoded.note, decoded.checkpoint)
+            tree = decoded.checkpoint
+            check_inclusion(decoded.index, tree.size, leaf_hash(raw), decoded.proof, tree.root)
+            entry = parse(raw)
+        except SchemaError as error:
+            self.evidence.is_test = self.evidence.is_test or error.test
+            self._try(name, "", f"proven, and malformed: {error}")
+            return
+        except AuditError as error:
+            self._try(name, "", error)
+            return
+        self.evidence.is_test = self.evidence.is_test or entry.test
+        if isinstance(entry, Unknown):
+            self.evidence.steps.append(Step(name, "unknown", f"schema {entry.schema[:80]!a} is not known"))
+            return
+        kind = type(entry).__name__.lower()
+        self._try(name, f"entry {decoded.index} of the log", None if kind == name else f"the entry is the {kind}")
+        if isinstance(entry, Offer):
+            self.offer = decoded.index, entry
+        elif isinstance(entry, Commit):
+            self.commit = decoded.index, entry
+        else:
+            self.close = decoded.index, entry
+
+    def _signed(self, signed: note.Note) -> None:
+        if self.key is not None:
+            note.check_signed(signed, self.key)
+            self.evidence.proven = True
+
+    def _tree(self, signed: note.Note, tree: note.Checkpoint) -> None:
+        """Takes a signed tree: it is this log's, and no other than one of its size that was signed too."""
+        self._signed(signed)
+        for wrong in check_origin(tree.origin, self.key):
+            raise CheckError(wrong)
+        if self.roots.setdefault(tree.size, tree.root) != tree.root:
+            raise CheckError(f"two trees of {tree.size} entries with two roots: a fork, proven")
+
+    def hand(self) -> None:
+        """The proven entries by the checks of one hand."""
+        proven = [each for each in (self.offer, self.commit, self.close) if each is not None]
+        if not proven:
+            return
+        hands = dict.fromkeys([hand_text(entry.hand) for _, entry in proven])
+        said = self.content.get("hand")
+        if said is not None:
+            hands[str(said)] = None
+        if len(hands) > 1:
+            self._try("lifecycle", "", f"what should be one hand's is of several: {', '.join(hands)}")
+            return
+        findings = follow_alone(self._linked())
+        if self.commit is not None:
+            self.outcome = self._check_committed(*self.commit)
+        elif self.offer is not None:
+            index, offer = self.offer
+            close_index, close = self.close or (-1, None)
+            lost = close if close is not None and close.outcome == "lost" else None
+            self.outcome = check_offered(offer, index, self.escrow, lost, close_index)
+        if self.outcome is not None:
+            self._report(self.outcome, [*findings, *self.outcome.findings])
+        self._name_missing()
+
+    def _linked(self) -> Iterator[tuple[int, Offer | Commit | Close]]:
+        """The entries for `lifecycle`: what is not in the evidence is not asked after."""
+        if self.offer is not None:
+            yield self.offer
+        if self.commit is not None:
+            index, commit = self.commit
+            yield index, commit if self.offer is not None else commit._replace(offer=None)
+        if self.close is not None and (self.commit is not None or (self.offer is not None and self.close[1].offer)):
+            yield self.close
+
+    def _check_committed(self, index: int, commit: Commit) -> Outcome:
+        close_index, close = self.close or (-1, None)
+        offer = self.offer[1] if self.offer is not None else None
+        # An offer that the commit names may be there, only not in this evidence.
+        elsewhere = offer is None and commit.offer is not None
+        return check_hand(Case(commit, index, offer, close, close_index, elsewhere), self.escrow)
+
+    def _report(self, outcome: Outcome, findings: list[Finding]) -> None:
+        for check in dict.fromkeys(["lifecycle", *outcome.made, *[found.check for found in findings]]):
+            wrong = [found.detail for found in findings if found.check == check]
+            self._try(check, _HOLDS[check], "; ".join(wrong) or None)
+
+    def _name_missing(self) -> None:
+        """What the hand's entries would show together with others."""
+        opening = self.commit or self.offer
+        if opening is None:
+            self._missing("commit", "neither offer nor commit is here: there is nothing to hold the close against")
+        elif opening[1].number > 1:
+            number = opening[1].number
+            self._missing("number", f"that number {number} is the next at its table, the log alone can show")
+        if self.commit is not None and self.commit[1].offer is not None and self.offer is None:
+            self._missing("offer", f"the offer, entry {self.commit[1].offer}, is not here")
+        if self.close is None:
+            self._missing("close", "the hand's close is not here: its seed, deck and cards were not checked")
+        elif self.close[1].outcome == "lost":
+            self._missing("close", "the hand was lost: the dealer says that it can no longer read the seed")
+        elif self.offer is not None and self.commit is None:
+            self._missing("commit", "the commit is not here")
+        if self.outcome is not None and self.outcome.needs_key:
+            self._missing("escrow", "the hand is sealed and stays closed: no escrow key was given (--escrow-key)")
+
+    def _commitments(self) -> bytes:
+        member = self.content.get("card_commitments")
+        return b"" if member is None else base64_bytes(member, "card_commitments")
+
+    def list_of_commitments(self) -> None:
+        """The list against the deck commitment in the log."""
+        commitments = self._commitments()
+        if self.commit is not None and commitments:
+            wrong = "it does not give the deck commitment" if check_list(self.commit[1], commitments) else None
+            self._try("list", "gives the deck commitment", wrong)
+
+    def cards(self) -> None:
+        """Each card of the answer against the list."""
+        commitments = self._commitments()
+        for card in list_of(self.content.get("cards", []), "cards"):
+            if not isinstance(card, dict):
+                raise FormatError("a card is not an object")
+            position = integer(card.get("position"), "position")
+            name = str(card.get("card"))
+            step = f"card {position}"
+            if not name and not card.get("salt"):
+                continue  # not for this client
+            if self.commit is None or not commitments:
+                self._missing(step, "there is no proven commit to check it against")
+                continue
+            try:
+                salt = hex_bytes(card.get("salt"), "salt", protocol.SALT_BYTES)
+            except FormatError as error:
+                self._try(step, "", error)
+                continue
+            wrong = check_card(self.commit[1], position, name, salt, commitments)
+            deck = self.outcome.deck if self.outcome is not None else None
+            if wrong is None and deck is not None and deck[position] != name:
+                wrong = f"{name}, and another card lies there in the derived deck"
+            self._try(step, f"{name} matches its commitment", wrong)
+
+    def acknowledgements(self) -> None:
+        """Each acknowledgement's signature, and whether its value is the one in offer and commit."""
+        taken: dict[str, bytes] = {}
+        for text in list_of(self.content.get("acknowledgements", []), "acknowledgements"):
+            try:
+                signed = note.decode(str(text).encode())
+                said = note.acknowledgement(signed)
+                self._signed(signed)
+            except AuditError as error:
+                self._try("acknowledgement", "", error)
+                continue
+            wrong = self._acknowledged(said)
+            if wrong is None and taken.setdefault(said.contributor, said.value) != said.value:
+                wrong = f"two values of {said.contributor} were acknowledged"
+            self._try("acknowledgement", f"the value of {said.contributor} was taken", wrong)
+
+    def _acknowledged(self, said: note.Acknowledgement) -> str | None:
+        for opening in (self.offer, self.commit):
+            if opening is not None and hand_text(opening[1].hand) != said.hand:
+                return f"it is for hand {said.hand}"
+        wrong = check_acknowledged(self.commit[1], said.contributor, said.value) if self.commit is not None else None
+        if wrong is None and self.offer is not None:
+            wrong = check_invited(self.offer[1], said.contributor, said.value)
+        return wrong
+
+    def checkpoints(self) -> None:
+        """Two signed trees: whether they can be of one log."""
+        notes = list_of(self.content.get("checkpoints", []), "checkpoints")
+        if len(notes) != 2:
+            return
+        trees = []
+        for text in notes:
+            signed = note.decode(str(text).encode())
+            tree = note.checkpoint(signed)
+            try:
+                self._signed(signed)
+                for wrong in check_origin(tree.origin, self.key):
+                    raise CheckError(wrong)
+            except CheckError as error:
+                self._try("checkpoint", "", error)
+                return
+            trees.append(tree)
+        old, new = trees
+        self._try("checkpoint", f"trees of {old.size} and {new.size} entries")
+        given = self.content.get("consistency")
+        hashes = given.get("hashes") if isinstance(given, dict) else None
+        if old.size == new.size and old.root != new.root:
+            self._try("append-only", "", f"two trees of {old.size} entries with two roots: a fork, proven")
+        elif hashes is None:
+            detail = "the dealer gave no proof that one extends the other: hold both against the log with --since"
+            self._missing("append-only", detail)
+        else:
+            proof_hashes = [hex_bytes(each, "hashes", protocol.HASH_BYTES) for each in list_of(hashes, "hashes")]
+            try:
+                check_consistency(old.size, new.size, old.root, new.root, proof_hashes)
+            except CheckError as error:
+                self._try("append-only", "", error)
+            else:
+                self._try("append-only", "the newer tree extends the older")
+
+    def answers(self) -> None:
+        """Two answers to one request."""
+        answers = [base64_bytes(each, "answers") for each in list_of(self.content.get("answers", []), "answers")]
+        if answers:
+            wrong = "one request was answered in two ways" if len(set(answers)) > 1 else None
+            self._try("repeat", "the answers are the same", wrong)

@@ -1,0 +1,1 @@
+"""Every check of one hand: values in, findings out (PROTOCOL.md section 10)."""

@@ -1,0 +1,82 @@
+"""An audit's report as JSON with a stable schema (API.md, `verify --format json`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from audit.report import subject
+from audit.report.subject import Subject
+from audit.whole.rates import SeatVoids, TableRates
+from audit.whole.verify import Report
+
+
+def as_json(report: Report, about: Subject) -> dict[str, Any]:
+    """The report as a value of JSON types."""
+    return {
+        "verdict": report.verdict,
+        "hands": asdict(report.hands),
+        "entries": report.entries,
+        "checks": [asdict(check) for check in report.checks],
+        "findings": [
+            {
+                "check": found.check,
+                "index": found.index,
+                "hand": found.hand,
+                "detail": found.detail,
+                **({"whole": list(found.whole)} if found.whole else {}),
+            }
+            for found in report.findings
+        ],
+        "missing": list(report.missing),
+        "tables": {name: _table(rates) for name, rates in report.tables.items()},
+        "lost": [asdict(hand) for hand in report.lost],
+        "log": report.address,
+        "checkpoint": None
+        if report.checkpoint is None
+        else {
+            "origin": report.checkpoint.origin,
+            "size": report.checkpoint.size,
+            "root": report.checkpoint.root.hex(),
+        },
+        "exit_code": report.exit_code,
+        "of": subject.as_json(about),
+    }
+
+
+def _table(rates: TableRates) -> dict[str, Any]:
+    life = rates.life
+    return {
+        "hands": life.hands,
+        "completed": life.completed,
+        "void": rates.void,
+        "lost": life.lost,
+        "open": rates.open,
+        "void_rate": round(rates.void_rate, 6),
+        "void_reasons": dict(sorted(life.void.items())),
+        "without_contributions": life.without_contributions,
+        "contributors": {
+            name: {"invited": invited, "withheld": withheld, "withheld_rate": round(withheld / invited, 6)}
+            for name, (invited, withheld) in rates.contributors.items()
+        },
+        "voids_and_deck": [_seat(row) for row in rates.voids],
+    }
+
+
+def _seat(row: SeatVoids) -> dict[str, Any]:
+    return {
+        "seat": row.seat,
+        "void_hands": row.hands,
+        "best": row.best,
+        "best_expected": round(row.expected, 3),
+        "statistic": row.statistic,
+        "p": row.p,
+        "p_adjusted": row.p_adjusted,
+        "notable": row.notable,
+    }
+
+
+def render(report: Report, about: Subject) -> str:
+    """The report as text of JSON."""
+    return json.dumps(as_json(report, about), indent=2, ensure_ascii=True)

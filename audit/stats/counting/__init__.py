@@ -1,0 +1,1 @@
+"""From sources of decks to one counted corpus, in this process, in several, or in parts."""

@@ -1,0 +1,118 @@
+"""Everything that was counted of some decks: all together, by stratum, and the keys that find duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from audit.stats.batch import Bytes
+from audit.stats.counting.deck_keys import NAME as DUPLICATES
+from audit.stats.counting.deck_keys import KeyStore
+from audit.stats.counting.tally import Tally
+from audit.stats.families import FAMILIES, Family
+from audit.stats.families.seated import SEATED
+from audit.stats.results import LogSample
+
+SEATS = "seats"
+"""The dimension of seat numbers: its labels are lists of them, `3,5,1`, and its strata numbers of seats."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is counted of decks of n cards.
+
+    Attributes:
+        n: cards a deck.
+        order: (n,) the place of each card before the shuffle; None for the reference order.
+        names: families asked for, with `duplicates` among them; None for all.
+        dimensions: dimensions of strata.
+    """
+
+    n: int
+    order: Bytes | None = None
+    names: tuple[str, ...] | None = None
+    dimensions: tuple[str, ...] = ()
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Families for all decks together."""
+        return tuple(
+            family for family in FAMILIES if family.is_for(self.n) and (self.names is None or family.name in self.names)
+        )
+
+    @property
+    def duplicates(self) -> bool:
+        """Whether keys are kept."""
+        return self.names is None or DUPLICATES in self.names
+
+    def stratum_families(self, dimension: str) -> tuple[Family, ...]:
+        """Families for each stratum of a dimension."""
+        if dimension == SEATS:
+            return (SEATED,) if SEATED.is_for(self.n) else ()
+        return tuple(family for family in self.families if family.strata)
+
+
+@dataclass
+class Corpus:
+    """The counts of a plan.
+
+    Attributes:
+        plan: what was counted.
+        whole: all decks.
+        strata: by dimension and label.
+        keys: the keys of all decks.
+        sources: what was read.
+        notes: what the sources said besides.
+        logs: what of each log is among the decks.
+        digests: SHA-256 of the decks of each run that was put together here.
+    """
+
+    plan: Plan
+    whole: Tally
+    strata: dict[str, dict[str, Tally]]
+    keys: KeyStore
+    sources: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    logs: list[LogSample] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, plan: Plan) -> Corpus:
+        """Nothing counted yet."""
+        strata: dict[str, dict[str, Tally]] = {dimension: {} for dimension in plan.dimensions}
+        return cls(plan, Tally(plan.n), strata, KeyStore(plan.n))
+
+    def stratum(self, dimension: str, label: str) -> Tally:
+        """The tally of a stratum, made when first asked for."""
+        return self.strata[dimension].setdefault(label, Tally(self.plan.n))
+
+    def append(self, later: Corpus) -> None:
+        """Puts other decks, counted by the same plan, behind these."""
+        self.whole.append(self.plan.families, later.whole, self.plan.order)
+        for dimension, tallies in later.strata.items():
+            families = self.plan.stratum_families(dimension)
+            for label, tally in tallies.items():
+                self.stratum(dimension, label).append(families, tally, self.plan.order)
+        for keys in later.keys.blocks():
+            self.keys.add(keys)
+        self.sources += later.sources
+        self.notes += later.notes
+        self.logs += later.logs
+        self.digests += later.digests
+
+
+def family_names() -> list[str]:
+    """All names that can be asked for."""
+    return [*(family.name for family in FAMILIES), DUPLICATES]
+
+
+Label = TypeVar("Label", str, int)
+
+
+def grouped(labels: Sequence[Label]) -> dict[Label, list[int]]:
+    """The rows that bear each label."""
+    rows: dict[Label, list[int]] = {}
+    for row, label in enumerate(labels):
+        rows.setdefault(label, []).append(row)
+    return rows

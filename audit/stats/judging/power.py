@@ -1,0 +1,132 @@
+"""How many decks the battery needs to catch each shuffler of the gallery (STATISTICS.md section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from audit.report.stats_words import most_telling
+from audit.stats.counting.count import count_source
+from audit.stats.gallery import Decks, Shuffler
+from audit.stats.judging.battery import judge
+from audit.stats.results import CHUNK, BatteryResult, Chunk, LogSample
+
+GRID = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+"""Numbers of decks that are tried, in turn."""
+
+
+class MadeDecks:
+    """Decks of a shuffler as a source.
+
+    Args:
+        shuffler: who shuffles.
+        decks: what it dealt, in order.
+    """
+
+    def __init__(self, shuffler: Shuffler, decks: Decks) -> None:
+        self.name = shuffler.name
+        self.cards: int | None = decks.shape[1]
+        self.total: int | None = len(decks)
+        self.notes: list[str] = []
+        self.logs: list[LogSample] = []
+        self._decks = decks
+        self._labels = shuffler.labels(len(decks)) if shuffler.labels else {}
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunks with their labels."""
+        for first in range(0, len(self._decks), CHUNK):
+            rows = slice(first, first + CHUNK)
+            labels = {dimension: values[rows] for dimension, values in self._labels.items()}
+            yield Chunk(self._decks[rows], labels, first)
+
+
+class Outcome(StrEnum):
+    """How a measurement ended."""
+
+    CAUGHT = "caught"
+    """Within its goal."""
+    MISSED = "missed"
+    """Not with as many decks as its goal allows."""
+    OPEN = "not tried as far as its goal"
+    SILENT = "no alarm, as it should be"
+    FALSE_ALARM = "false alarm"
+
+
+@dataclass(frozen=True)
+class Power:
+    """What it took to catch a shuffler.
+
+    Attributes:
+        shuffler: which.
+        decks: the fewest decks of the grid with which most runs rang; None where they did not, up to `most`.
+        most: the most decks that were tried.
+        by: the test that was most surprising when the alarm rang, or at the most decks.
+        p_adjusted: what it said, the greatest of the runs that agreed.
+    """
+
+    shuffler: Shuffler
+    decks: int | None
+    most: int
+    by: str
+    p_adjusted: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended: a shuffler without a goal must not be caught, all others within theirs."""
+        goal = self.shuffler.goal
+        if goal is None:
+            return Outcome.SILENT if self.decks is None else Outcome.FALSE_ALARM
+        if self.decks is not None:
+            return Outcome.CAUGHT if self.decks <= goal else Outcome.MISSED
+        return Outcome.MISSED if self.most >= goal else Outcome.OPEN
+
+
+def examine(
+    shuffler: Shuffler, count: int, alpha: float, rng: np.random.Generator, processes: int | None = None
+) -> BatteryResult:
+    """The battery's answer to so many decks of a shuffler, by its strata if it has labels."""
+    source = MadeDecks(shuffler, shuffler.make(rng, count))
+    dimensions = tuple(shuffler.labels(0)) if shuffler.labels else ()
+    return judge(count_source(source, dimensions=dimensions, processes=processes), alpha)
+
+
+def measure(
+    shuffler: Shuffler,
+    alpha: float,
+    *,
+    grid: Sequence[int] = GRID,
+    runs: int = 1,
+    seed: int = 1,
+    processes: int | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Power:
+    """Tries more and more decks until most runs ring the alarm.
+
+    Args:
+        shuffler: whose decks.
+        alpha: the chance of a false alarm over everything.
+        grid: numbers of decks, ascending.
+        runs: how many corpora of each size are examined at most; once most of them agree the rest is left.
+        seed: of the first run's generator, one more for each further one.
+        processes: that count; None for one on each core.
+        progress: is told what is being tried.
+    """
+    by, p, most = "", 1.0, 0
+    for most in grid:
+        rang: list[tuple[str, float]] = []
+        silent: list[tuple[str, float]] = []
+        while 2 * len(rang) <= runs and 2 * len(silent) < runs:
+            run = len(rang) + len(silent)
+            progress(f"{shuffler.name}, {most:,} decks, run {run + 1} of {runs}")
+            result = examine(shuffler, most, alpha, np.random.default_rng([seed + run, most]), processes)
+            top = most_telling(result.tests, 1)
+            said = (top[0].name, top[0].p_adjusted) if top else ("", 1.0)
+            (rang if result.verdict == "fail" else silent).append(said)
+        rings = 2 * len(rang) > runs
+        by, p = max(rang if rings else silent, key=lambda each: each[1])
+        if rings:
+            return Power(shuffler, most, most, by, p)
+    return Power(shuffler, None, most, by, p)

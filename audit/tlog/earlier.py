@@ -1,0 +1,99 @@
+"""Earlier checkpoints and receipts that an auditor brings along, for the check `append-only`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from audit.errors import AuditError, CheckError, InputError
+from audit.findings import Finding
+from audit.plural import counted
+from audit.tlog import note, receipt
+from audit.tlog.keys import VerifierKey
+from audit.tlog.merkle import root_from_inclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier state of the log, signed by the pinned key; with a receipt's index and proof where it came as one.
+
+    `text` is the signed note, whole.
+    """
+
+    name: str
+    text: str
+    checkpoint: note.Checkpoint
+    index: int | None = None
+    proof: tuple[bytes, ...] = ()
+
+
+def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
+    """Reads a checkpoint or a receipt.
+
+    Raises:
+        InputError: it is neither, or not signed by `key` (section 10: unreadable input).
+    """
+    try:
+        if receipt.is_receipt(data):
+            given = receipt.decode(data)
+            signed = given.note
+            earlier = Earlier(name, _text(data.partition(b"\n\n")[2]), given.checkpoint, given.index, given.proof)
+        else:
+            signed = note.decode(data)
+            earlier = Earlier(name, _text(data), note.checkpoint(signed))
+        note.check_signed(signed, key)
+    except AuditError as error:
+        raise InputError(f"{name} is no earlier checkpoint or receipt of this log: {error}") from None
+    if earlier.checkpoint.origin != key.name:
+        raise InputError(f"{name} is a checkpoint of {earlier.checkpoint.origin!a}, not of {key.name}")
+    return earlier
+
+
+def check_append_only(
+    earlier: Earlier, now: note.Checkpoint, data: bytes, root: bytes | None, leaf: bytes | None
+) -> Iterator[Finding]:
+    """The check `append-only` for one earlier state.
+
+    Args:
+        earlier: what was brought along.
+        now: the tree as it is now.
+        data: its signed note, whole.
+        root: the root of this tree's first `earlier.checkpoint.size` entries; None where that is not known.
+        leaf: the leaf hash of this tree's entry `earlier.index`; None where that is not known.
+    """
+    then = earlier.checkpoint
+    if then.size > now.size:
+        shows = f"the log shows {counted(now.size, 'entry', 'entries')}, {earlier.name} {then.size}"
+        if leaf is not None and earlier.index is not None and not _leads(earlier, leaf):
+            # The one entry of the longer tree that a receipt speaks of is here, and is another one.
+            fork = f"{shows}, and entry {earlier.index} is not the receipt's: a fork, both notes stand below"
+            yield Finding("append-only", earlier.index, None, fork, whole=(earlier.text, _text(data)))
+            return
+        yield Finding("append-only", None, None, f"{shows}: rolled back, or not yet published")
+        return
+    if root is not None and root != then.root:
+        detail = (
+            f"{earlier.name}: root of the first {then.size} entries: expected {then.root.hex()}, found {root.hex()}: "
+            "a fork, both notes stand below"
+        )
+        yield Finding("append-only", None, None, detail, whole=(earlier.text, _text(data)))
+    if earlier.index is None:
+        return
+    try:
+        if earlier.index >= then.size:
+            raise CheckError(f"index {earlier.index} in a tree of {then.size} entries")
+        if leaf is not None and not _leads(earlier, leaf):
+            raise CheckError("the receipt's proof does not lead from this log's entry to the receipt's root")
+    except CheckError as error:
+        yield Finding("append-only", earlier.index, None, f"{earlier.name}: {error}")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _leads(earlier: Earlier, leaf: bytes) -> bool:
+    """Whether a receipt's proof leads from this leaf to its root."""
+    assert earlier.index is not None
+    tree = earlier.checkpoint
+    return root_from_inclusion(earlier.index, tree.size, leaf, earlier.proof) == tree.root

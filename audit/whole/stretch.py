@@ -1,0 +1,292 @@
+"""One stretch of a log, checked by one process: its hashes, its entries, and every hand that lies wholly within it.
+
+What needs the rest of the log goes back in short: subtree roots, traces for `lifecycle`, and the bytes of entries
+whose hand goes beyond the stretch.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from audit.errors import FormatError
+from audit.findings import Finding
+from audit.hand.checks import Case, Outcome, check_hand, check_offered
+from audit.hand.escrow import EscrowKeys
+from audit.hand.verified_deck import Dealt, dealt_hand
+from audit.logs.log import Log
+from audit.protocol import HASH_BYTES, sha256
+from audit.record.entries import Close, Commit, Offer, Unknown, parse
+from audit.record.fields import SchemaError, hand_text
+from audit.tlog.merkle import Peaks, full_root, leaf_hash
+from audit.tlog.tiles import WIDTH, path
+from audit.whole.lifecycle import Trace, Unchecked, trace_of
+from audit.whole.voids import VoidedHand, voided_hand
+
+BUNDLES = 8
+"""Bundles in a stretch: 2,048 entries, about a thousand hands."""
+
+SEED_KEY_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every stretch is checked with."""
+
+    log: Log
+    keys: EscrowKeys
+    size: int
+    want_decks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bundles `first` to `last` (exclusive); sizes whose root, and indexes whose leaf hash, somebody asks for."""
+
+    first: int
+    last: int
+    sizes: tuple[int, ...] = ()
+    leaves: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Checked:
+    """What checking some hands came to; sums of it are what checking all of them came to."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    without_key: int = 0
+    escrow_keys: Counter[bytes] = field(default_factory=Counter)
+    seeds: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+    voids: list[VoidedHand] = field(default_factory=list)
+    dealt: list[Dealt] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Read:
+    """What a stretch came to.
+
+    Attributes:
+        hands: the hands that were checked here.
+        traces: for `lifecycle`, in log order.
+        roots: for each bundle its leaves' subtree, None where they are not known; the last may be partial.
+        roots_at: the subtree of each bundle that ends within a size asked for, up to that size.
+        leaves: the leaf hashes asked for.
+        unknown: index and reason of entries that are unknown, at most one for each bundle that is not there.
+        missing_tiles: paths of hash tiles that are not there.
+        is_test: some entry says that it is of a test record.
+        entries: how many entries were there.
+        times: the earliest and the latest time that they say, None where none says any.
+    """
+
+    hands: Checked = field(default_factory=Checked)
+    traces: list[Trace] = field(default_factory=list)
+    roots: list[Peaks | None] = field(default_factory=list)
+    roots_at: dict[int, Peaks | None] = field(default_factory=dict)
+    leaves: dict[int, bytes] = field(default_factory=dict)
+    unknown: list[tuple[int, str]] = field(default_factory=list)
+    missing_tiles: list[str] = field(default_factory=list)
+    is_test: bool = False
+    entries: int = 0
+    times: tuple[str, str] | None = None
+
+
+def read_stretch(setting: Setting, stretch: Stretch) -> Read:
+    """Reads and checks one stretch of the log."""
+    reader = _Reader(setting, stretch)
+    # A stretch makes many small values and no cycles: looking for cycles meanwhile would take a tenth of the time.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for number in range(stretch.first, stretch.last):
+            reader.read_bundle(number)
+        return reader.finish()
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
+    """Checks hands whose entries lie in different stretches, or that are still open."""
+    checked = Checked()
+    for item in batch:
+        commit = parse(item.commit[1]) if item.commit is not None else None
+        offer = parse(item.offer[1]) if item.offer is not None else None
+        close = parse(item.close[1]) if item.close is not None else None
+        assert commit is None or isinstance(commit, Commit)
+        assert offer is None or isinstance(offer, Offer)
+        assert close is None or isinstance(close, Close)
+        at = item.close[0] if item.close is not None else -1
+        if commit is not None and item.commit is not None:
+            _add_hand(setting, Case(commit, item.commit[0], offer, close, at, item.without_offer), checked)
+        elif offer is not None and item.offer is not None:
+            _add_outcome(check_offered(offer, item.offer[0], setting.keys, close, at), checked)
+    return checked
+
+
+class _Reader:
+    """Reads a stretch bundle by bundle, then checks each hand that lies wholly within it."""
+
+    def __init__(self, setting: Setting, stretch: Stretch) -> None:
+        self._setting = setting
+        self._stretch = stretch
+        self._read = Read()
+        self._held: dict[int, tuple[Offer | Commit | Close, bytes]] = {}
+        self._settled: set[int] = set()
+
+    def finish(self) -> Read:
+        """Checks the hands and gives what the stretch came to.
+
+        To read first and check afterwards is quicker than to take turns: each keeps its code in the processor's cache.
+        """
+        for at, (entry, _) in self._held.items():
+            if isinstance(entry, Close) and entry.commit is not None:
+                case = self._whole_hand(at, entry, entry.commit)
+                if case is not None:
+                    _add_hand(self._setting, case, self._read.hands)
+        self._read.traces = [
+            trace_of(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
+        ]
+        self._read.times = self._period()
+        return self._read
+
+    def read_bundle(self, number: int) -> None:
+        """Reads a bundle and its tile of level 0."""
+        read, log = self._read, self._setting.log
+        first = number * WIDTH
+        width = min(WIDTH, self._setting.size - first)
+        where = path("entries", number, width)
+        raws = None
+        try:
+            raws = log.entries(number, width)
+            if raws is None:
+                read.unknown.append((first, f"bundle {where} is not there"))
+        except FormatError as error:
+            read.unknown.append((first, f"bundle {where} does not decode"))
+            self._fail("checkpoint", first, None, f"{where}: {error}")
+        tile = self._tile(number, width) if log.has_tiles else None
+        hashes: list[bytes] = []
+        if raws is not None:
+            read.entries += len(raws)
+            hashes = [leaf_hash(raw) for raw in raws]
+            self._read_entries(first, raws)
+            if tile is not None:
+                read.hands.made["checkpoint"] += 1
+                self._compare_tile(first, hashes, tile)
+        elif tile is not None:
+            hashes = [tile[i : i + HASH_BYTES] for i in range(0, len(tile), HASH_BYTES)]
+        self._keep_hashes(first, hashes)
+
+    def _fail(self, check: str, index: int, hand: str | None, detail: str) -> None:
+        self._read.hands.findings.append(Finding(check, index, hand, detail))
+
+    def _tile(self, number: int, width: int) -> bytes | None:
+        where = path(0, number, width)
+        try:
+            tile = self._setting.log.tile(0, number, width)
+        except FormatError as error:
+            self._fail("checkpoint", number * WIDTH, None, f"{where}: {error}")
+            return None
+        if tile is None:
+            self._read.missing_tiles.append(where)
+        return tile
+
+    def _compare_tile(self, first: int, hashes: list[bytes], tile: bytes) -> None:
+        if b"".join(hashes) == tile:
+            return
+        wrong = [i for i, found in enumerate(hashes) if tile[HASH_BYTES * i : HASH_BYTES * (i + 1)] != found]
+        at = first + wrong[0]
+        hand = hand_text(self._held[at][0].hand) if at in self._held else None
+        expected = tile[HASH_BYTES * wrong[0] : HASH_BYTES * (wrong[0] + 1)]
+        more = f" ({len(wrong)} entries of this tile disagree)" if len(wrong) > 1 else ""
+        found = hashes[wrong[0]].hex()
+        detail = f"the tile and the entry disagree: expected leaf {expected.hex()}, found {found}{more}"
+        self._fail("checkpoint", at, hand, detail)
+
+    def _keep_hashes(self, first: int, hashes: list[bytes]) -> None:
+        read = self._read
+        read.roots.append(_subtree(hashes) if hashes else None)
+        for size in self._stretch.sizes:
+            if first < size < first + WIDTH:
+                read.roots_at[size] = _subtree(hashes[: size - first]) if hashes else None
+        for index in self._stretch.leaves:
+            if first <= index < first + len(hashes):
+                read.leaves[index] = hashes[index - first]
+
+    def _read_entries(self, first: int, raws: list[bytes]) -> None:
+        read, held = self._read, self._held
+        read.hands.made["schema"] += len(raws)
+        for at, raw in enumerate(raws, first):
+            try:
+                entry = parse(raw)
+            except SchemaError as error:
+                read.is_test = read.is_test or error.test
+                self._fail("schema", at, error.hand, str(error))
+                continue
+            read.is_test = read.is_test or entry.test
+            if isinstance(entry, Unknown):
+                read.unknown.append((at, f"schema {entry.schema[:80]!a}"))
+                continue
+            held[at] = (entry, raw)
+
+    def _period(self) -> tuple[str, str] | None:
+        times = [entry.time for entry, _ in self._held.values()]
+        return (min(times), max(times)) if times else None
+
+    def _whole_hand(self, at: int, close: Close, commit_index: int) -> Case | None:
+        """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""
+        held, settled = self._held, self._settled
+        if commit_index in settled or commit_index not in held:
+            return None
+        commit = held[commit_index][0]
+        if not isinstance(commit, Commit) or commit.hand != close.hand:
+            return None
+        offer = None
+        if commit.offer is not None:
+            named = held[commit.offer][0] if commit.offer in held and commit.offer < commit_index else None
+            if not isinstance(named, Offer) or named.hand != commit.hand or commit.offer in settled:
+                return None
+            offer = named
+            settled.add(commit.offer)
+        elif commit.contributions or commit.withheld:
+            return None  # its offer may be one that it does not name
+        settled.update((commit_index, at))
+        return Case(commit, commit_index, offer, close, at)
+
+
+def _subtree(hashes: list[bytes]) -> Peaks:
+    peaks = Peaks()
+    if len(hashes) == WIDTH:
+        peaks.append(full_root(hashes), height=8)
+    else:
+        for leaf in hashes:
+            peaks.append(leaf)
+    return peaks
+
+
+def _add_outcome(outcome: Outcome, checked: Checked) -> None:
+    checked.made.update(outcome.made)
+    checked.findings += outcome.findings
+    checked.without_key += outcome.needs_key
+    if outcome.escrow_key is not None:
+        checked.escrow_keys[outcome.escrow_key] += 1
+
+
+def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:
+    outcome = check_hand(case, setting.keys)
+    _add_outcome(outcome, checked)
+    if outcome.seed is not None:
+        checked.seeds.append((sha256(outcome.seed)[:SEED_KEY_BYTES], case.close_index, case.commit.hand))
+    checked.voids += _voided(case, outcome)
+    if setting.want_decks and not outcome.findings and outcome.deck is not None:
+        checked.dealt.append(dealt_hand(case, outcome.deck))
+
+
+def _voided(case: Case, outcome: Outcome) -> Iterator[VoidedHand]:
+    close = case.close
+    if close is not None and close.outcome == "void" and outcome.deck is not None:
+        hand = voided_hand(case.commit, outcome.deck)
+        if hand is not None:
+            yield hand

@@ -1,0 +1,1 @@
+"""The referee's hands on certified hands: their records, their steps, their clocks and who watches."""

@@ -1,0 +1,85 @@
+"""Runs a referee's hand on its certified hand, by the same steps as a room would by hand, each durable with its cause.
+
+It has no other way to the deck than a room has: it deals a street and is given its cards, folds, shows and closes.
+"""
+
+import hashlib
+
+from dealer.core.hand import Face
+from dealer.core.ids import hand_text
+from dealer.service.referee import record
+from dealer.service.referee.record import Play, TableCard
+from dealer.service.writer import hands
+from dealer.service.writer.change import Unit
+from dealer.service.writer.hands import Opening
+from dealer.table import hand as referee
+from dealer.table.betting import FOLD, Turn
+from dealer.table.events import Acted
+from dealer.table.phh import Heading, write_phh
+from dealer.table.stakes import Lineup
+from dealer.table.state import Deal, Show
+
+
+def start(
+    unit: Unit, caller: str, opening: Opening, lineup: Lineup, action_seconds: int, tokens: dict[int, bytes]
+) -> Play:
+    """Opens a certified hand, and runs it to the first prompt.
+
+    Args:
+        unit: what changes.
+        caller: the room.
+        opening: the certified hand to open.
+        lineup: who plays, and for what.
+        action_seconds: the time for each action.
+        tokens: SHA-256 of each seat's token.
+
+    Raises:
+        Refused: see `hands.open_hand`.
+    """
+    live = hands.open_hand(unit, caller, opening, referee=True)
+    heading = Heading(hand_text(live.state.hand), live.state.table, live.state.number)
+    play = record.begin(live.state.hand, heading, lineup, action_seconds, tokens)
+    return follow(unit, play, play)
+
+
+def follow(unit: Unit, before: Play, play: Play) -> Play:
+    """Folds on the certified hand who folded at the table, then deals, shows and closes until a seat has to act.
+
+    Args:
+        unit: what changes.
+        before: the hand before something happened.
+        play: the hand after it.
+    """
+    _fold(unit, before, play)
+    while not isinstance(waits_for := play.state.waits_for, Turn | None):
+        before = play
+        play = _deal(unit, play, waits_for.street) if isinstance(waits_for, Deal) else _show(unit, play, waits_for)
+        _fold(unit, before, play)
+    if play.state.waits_for is None:
+        hands.close_hand(unit, play.hand, hashlib.sha256(phh(play)).digest())
+    return play
+
+
+def phh(play: Play) -> bytes:
+    """The exact bytes of the rail's PHH file, whose hash the close entry holds."""
+    return write_phh(play.heading, play.events).encode("ascii")
+
+
+def _fold(unit: Unit, before: Play, play: Play) -> None:
+    for event in play.events[len(before.events) :]:
+        if isinstance(event, Acted) and event.option == FOLD:
+            hands.fold_seat(unit, play.hand, event.seat)
+
+
+def _deal(unit: Unit, play: Play, street: str) -> Play:
+    live, dealt = hands.deal_street(unit, play.hand, street)
+    faces = hands.faces_of(live)
+    return record.deal(play, street, [TableCard(c.position, c.seat, c.face, *faces(c.position)) for c in dealt])
+
+
+def _show(unit: Unit, play: Play, asked: Show) -> Play:
+    if asked.may_muck and referee.is_beaten(play.state, asked.seat, record.down_cards(play, asked.seat)):
+        return record.muck(play, asked.seat)
+    positions = [card.position for card in play.cards if card.seat == asked.seat and card.face is Face.DOWN]
+    hands.show_cards(unit, play.hand, positions)
+    return record.show(play, asked.seat)

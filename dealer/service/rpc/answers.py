@@ -1,0 +1,124 @@
+"""From the service's values to messages on the wire."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dealer.core import entries
+from dealer.core.hand import BOARD, Dealt, Face, Reveal, Status
+from dealer.core.ids import hand_text
+from dealer.core.seed import Seed
+from dealer.games.showing import highest_showing, lowest_door
+from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
+from dealer.service.writer.change import Proofs, Unit
+from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, faces_of_deck
+from dealer.service.writer.live import LiveHand, deck_of
+from dealer.v1 import types_pb2
+
+_GAME = {game: value for value, game in GAMES_BY_ENUM.items()}
+_REVEAL = {reveal: value for value, reveal in REVEALS.items()}
+FACE = {face: value for value, face in FACES.items()}
+STREET = {street: value for value, street in STREETS.items()}
+_STATE = {
+    Status.OFFERED: types_pb2.HAND_STATE_OFFERED,
+    Status.COMMITTED: types_pb2.HAND_STATE_COMMITTED,
+    Status.CLOSED: types_pb2.HAND_STATE_CLOSED,
+    Status.VOID: types_pb2.HAND_STATE_VOID,
+    Status.LOST: types_pb2.HAND_STATE_LOST,
+}
+
+
+def hand_message(live: LiveHand) -> types_pb2.Hand:
+    """Returns a hand without its list of commitments and receipts."""
+    state = live.state
+    street = state.street
+    return types_pb2.Hand(
+        hand_id=hand_text(state.hand),
+        table=state.table,
+        number=state.number,
+        game=_GAME[state.game],
+        deck=state.deck,
+        seats=state.seats,
+        live_seats=state.live,
+        state=_STATE[state.status],
+        street=STREET[street] if street else types_pb2.STREET_UNSPECIFIED,
+        cards_left=state.cards_left,
+        reveal=_REVEAL[state.reveal],
+        seed_commitment=state.seed_commitment,
+        deck_commitment=state.deck_commitment,
+        commit_index=live.commit,
+        offer_index=live.offer,
+    )
+
+
+def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = frozenset()) -> list[types_pb2.Card]:
+    """Returns cards with all that is needed to check them; those that were shown lie up."""
+    messages = []
+    for each in dealt:
+        card, salt = faces(each.position)
+        face = FACE[Face.UP if each.position in shown else each.face]
+        messages.append(types_pb2.Card(position=each.position, seat=each.seat, face=face, card=card, salt=salt))
+    return messages
+
+
+def opener(live: LiveHand) -> types_pb2.Opener | None:
+    """Names who opens the street just dealt, by the up cards alone (STUD.md, section 2); None with one seat left."""
+    state, cards = live.state, live.known_deck().cards
+    seats = state.live
+    if len(seats) < 2:
+        return None
+    up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
+    for each in state.dealt:
+        if each.face is Face.UP:
+            up[each.seat].append(cards[each.position])
+    if state.street == state.game.streets[0].name:
+        seat = lowest_door({seat: showing[0] for seat, showing in up.items() if showing}, seats)
+        return types_pb2.Opener(seat=seat, reason=types_pb2.OPENER_REASON_LOWEST_CARD)
+    return types_pb2.Opener(seat=highest_showing(up, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
+
+
+class FullHand:
+    """A hand with its list of commitments, its entries and their receipts; built once its batch is signed."""
+
+    def __init__(self, unit: Unit, live: LiveHand) -> None:
+        """Reads what the message needs while the unit is open."""
+        self._live = live
+        self._commit = unit.entry(live.commit) if live.commit is not None else b""
+        self._offer = unit.entry(live.offer) if live.offer is not None else b""
+        close = entries.decode(unit.entry(live.close)) if live.close is not None else {}
+        self._faces, self._commitments = self._read(close)
+
+    def _read(self, close: Mapping[str, Any]) -> tuple[Faces, bytes]:
+        live = self._live
+        if live.state.status in (Status.OFFERED, Status.LOST):
+            return faces_from_openings({}), b""
+        if live.state.in_play:
+            return faces_of(live), live.known_deck().card_commitments
+        if live.state.reveal is Reveal.SEALED:
+            return faces_from_openings(entries.decode_openings(close)), entries.decode_commitments(close)
+        digest = bytes.fromhex(entries.decode(self._commit)["entropy_digest"])
+        seed = Seed(bytes.fromhex(close["seed"]))
+        deck = deck_of(live.state, digest, seed, entries.decode_stacked(close))
+        return faces_of_deck(deck), deck.card_commitments
+
+    def message(self, proofs: Proofs) -> types_pb2.Hand:
+        """Returns the hand."""
+        message = hand_message(self._live)
+        message.card_commitments = self._commitments
+        if self._live.commit is not None:
+            message.receipt = proofs.receipt(self._live.commit)
+            message.commit_entry = self._commit
+        if self._live.offer is not None:
+            message.offer_receipt = proofs.receipt(self._live.offer)
+            message.offer_entry = self._offer
+        return message
+
+    def cards(self) -> list[types_pb2.Card]:
+        """Returns the cards dealt that may be known: of a sealed hand that is over those opened, of a lost one none."""
+        state = self._live.state
+        if state.status is Status.LOST:
+            return []
+        dealt: Iterable[Dealt] = state.dealt
+        if state.reveal is Reveal.SEALED and not state.in_play:
+            seen = set(state.seen)
+            dealt = [card for card in dealt if card.position in seen]
+        return card_messages(dealt, self._faces, state.shown)

@@ -1,0 +1,114 @@
+"""One PlayHands stream: requests as they come, answers in the order in which they are ready, many to a message."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+from dealer.errors import Reason, Refused
+from dealer.service.rpc.requests import decode
+from dealer.service.rpc.status import draining, status_of
+from dealer.v1 import dealer_pb2 as pb
+
+_IN_FLIGHT = 1024
+_MARK_LENGTH = 64
+_MESSAGE_BYTES = 256 * 1024
+_MOST_UNSENT_BYTES = _MESSAGE_BYTES  # of answers; beyond it no request is taken, but those under way are answered
+
+
+class PlayStream:
+    """The state of one stream: what is under way, and what is ready to be sent."""
+
+    def __init__(self, enqueue: Callable[[pb.PlayRequest], "asyncio.Future[bytes]"]) -> None:
+        """Takes what starts a request; it raises where the request is refused at once."""
+        self._enqueue = enqueue
+        self._ready: asyncio.Queue[pb.PlayResponse | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_IN_FLIGHT)
+        self._unsent = 0
+        self._sent = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._under_way = 0
+        self._draining = False
+
+    async def run(self, requests: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yields answers until the caller has ended the stream and everything is answered.
+
+        Raises:
+            Refused: a message cannot be read, or the dealer shuts down and everything under way is answered.
+        """
+        reader = asyncio.create_task(self._read(requests))
+        try:
+            ended = False
+            while not ended and (answer := await self._ready.get()) is not None:
+                message, size = pb.PlayHandsResponse(), 0
+                while answer is not None:
+                    message.responses.append(answer)
+                    self._room.release()
+                    size += answer.ByteSize()
+                    self._unsent -= answer.ByteSize()
+                    self._sent.set()
+                    if size >= _MESSAGE_BYTES or self._ready.empty():
+                        break
+                    answer = self._ready.get_nowait()
+                    ended = answer is None
+                yield message.SerializeToString()
+            if self._draining:
+                raise draining()
+            await reader
+        finally:
+            reader.cancel()
+
+    def drain(self) -> None:
+        """Ends the stream once everything under way is answered, whether or not the caller has ended it."""
+        self._draining = True
+        self._end_if_drained()
+
+    def _end_if_drained(self) -> None:
+        if self._draining and not self._under_way:
+            self._ready.put_nowait(None)
+
+    async def _read(self, requests: AsyncIterator[bytes]) -> None:
+        try:
+            async for data in requests:
+                for request in decode(pb.PlayHandsRequest, data).requests:
+                    await self._room.acquire()
+                    while self._unsent > _MOST_UNSENT_BYTES:  # the caller does not read
+                        self._sent.clear()
+                        await self._sent.wait()
+                    self._start(request)
+            while self._under_way:
+                self._idle.clear()
+                await self._idle.wait()
+        finally:
+            self._ready.put_nowait(None)
+
+    def _start(self, request: pb.PlayRequest) -> None:
+        answer = pb.PlayResponse(correlation_id=request.correlation_id)
+        try:
+            if not 1 <= len(request.correlation_id) <= _MARK_LENGTH:
+                raise Refused(Reason.INVALID_REQUEST, f"correlation_id must be 1 to {_MARK_LENGTH} characters")
+            future = self._enqueue(request)
+        except Exception as error:
+            self._fail(answer, error)
+            return
+        self._under_way += 1
+        future.add_done_callback(partial(self._finish, answer, request.WhichOneof("request") or ""))
+
+    def _finish(self, answer: pb.PlayResponse, field: str, future: "asyncio.Future[bytes]") -> None:
+        self._under_way -= 1
+        self._idle.set()
+        if not future.cancelled():
+            if (error := future.exception()) is not None:
+                self._fail(answer, error)
+            else:
+                getattr(answer, field).MergeFromString(future.result())
+                self._make_ready(answer)
+        self._end_if_drained()
+
+    def _fail(self, answer: pb.PlayResponse, error: BaseException) -> None:
+        status = status_of(error if isinstance(error, Exception) else Exception())
+        answer.error.MergeFrom(pb.PlayError(code=status.code, message=status.message, details=status.details))
+        self._make_ready(answer)
+
+    def _make_ready(self, answer: pb.PlayResponse) -> None:
+        self._unsent += answer.ByteSize()
+        self._ready.put_nowait(answer)

@@ -1,0 +1,70 @@
+"""Caps on open streams: so many for each connection, and for each caller over all of its connections.
+
+A stream that nobody reads holds memory for as long as it is open. One interceptor counts those of every service.
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from dealer.errors import Reason, Refused
+from dealer.service.rpc.status import abort
+
+
+class StreamCaps(grpc.aio.ServerInterceptor):
+    """Counts the open streams and refuses what is too many."""
+
+    def __init__(self, identify: Callable[[Any], str], connection: int, caller: int) -> None:
+        """Takes what names the caller of a call, and how many streams a connection and a caller may have open."""
+        self._identify = identify
+        self._most = {"connection": connection, "caller": caller}
+        self._open: Counter[tuple[str, str]] = Counter()
+
+    async def intercept_service(
+        self,
+        continuation: "Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]]",
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
+        """Returns the handler of a call; that of a stream counts it for as long as it is open."""
+        handler: Any = await continuation(handler_call_details)
+        if handler is None or not (handler.request_streaming or handler.response_streaming):
+            return handler  # type: ignore[no-any-return]
+        kind = f"{'stream' if handler.request_streaming else 'unary'}_stream"
+        make: Any = getattr(grpc, f"{kind}_rpc_method_handler")
+        counted = self._counted(getattr(handler, kind))
+        return make(counted, handler.request_deserializer, handler.response_serializer)  # type: ignore[no-any-return]
+
+    def _counted(self, serve: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        if inspect.isasyncgenfunction(serve):
+
+            async def yielding(request: Any, context: Any) -> AsyncIterator[Any]:
+                await self._admit(context)
+                async for response in serve(request, context):
+                    yield response
+
+            return yielding
+
+        async def writing(request: Any, context: Any) -> None:
+            await self._admit(context)
+            await serve(request, context)
+
+        return writing
+
+    async def _admit(self, context: Any) -> None:
+        """Counts a stream until its call is over, or ends the call."""
+        who = [("connection", context.peer()), ("caller", self._identify(context))]
+        for key in who:
+            if self._open[key] >= (most := self._most[key[0]]):
+                refused = Refused(Reason.TOO_MANY_STREAMS, f"this {key[0]} has {most} streams open: end some first")
+                await abort(context, refused)
+        self._open.update(who)
+        context.add_done_callback(lambda _: self._release(who))
+
+    def _release(self, who: list[tuple[str, str]]) -> None:
+        self._open.subtract(who)
+        for key in who:
+            if not self._open[key]:
+                del self._open[key]

@@ -1,0 +1,38 @@
+"""Unary calls, from bytes to bytes: each is answered, or ended with the status of what went wrong, and counted."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from dealer.service.rpc.status import abort, code_of
+
+Answer = Callable[[bytes, Any], Awaitable[bytes]]
+"""Answers a request's bytes in the context of its call; raises where it is refused."""
+
+
+def unary(
+    answer: Answer, count: Callable[[grpc.StatusCode], None] = lambda code: None
+) -> "grpc.RpcMethodHandler[Any, Any]":
+    """Returns the handler of a method; `count` is told the status of every call."""
+
+    async def call(data: bytes, context: Any) -> bytes:
+        try:
+            answered = await answer(data, context)
+        except Exception as error:
+            count(code_of(error))
+            await abort(context, error)
+        count(grpc.StatusCode.OK)
+        return answered
+
+    return grpc.unary_unary_rpc_method_handler(call)
+
+
+def written(call: Callable[[bytes], Awaitable[Message]]) -> Answer:
+    """Returns what answers with the bytes of the message that `call` makes of a request's."""
+
+    async def answer(data: bytes, context: Any) -> bytes:
+        return (await call(data)).SerializeToString()
+
+    return answer

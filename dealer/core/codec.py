@@ -1,15 +1,16 @@
 """A hand's state as JSON text for the store, and back. Holds no card, seed, salt or contribution."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 from dealer.core.hand import Deal, Dealt, Draw, Event, Face, Fold, Game, HandState, Reveal, Show, Status
 
 
 def dump_state(state: HandState) -> str:
     """Writes a state as JSON."""
-    return json.dumps(
+    content = orjson.dumps(
         {
             "hand": state.hand.hex(),
             "table": state.table,
@@ -23,14 +24,14 @@ def dump_state(state: HandState) -> str:
             "deck_commitment": state.deck_commitment.hex(),
             "invited": [[name, commitment.hex()] for name, commitment in state.invited],
             "events": [_dump_event(event) for event in state.events],
-        },
-        separators=(",", ":"),
+        }
     )
+    return content.decode("ascii")
 
 
 def load_state(text: str, games: Mapping[str, Game]) -> HandState:
     """Reads a state that `dump_state` wrote."""
-    content = json.loads(text)
+    content = orjson.loads(text)
     return HandState(
         hand=bytes.fromhex(content["hand"]),
         table=content["table"],

@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from dealer.core.deck import Deck
 from dealer.core.hand import Deal, Draw, Event, Fold, HandState, Reveal, Show, Status, VoidReason
 from dealer.core.ids import hand_text, timestamp
@@ -22,6 +24,11 @@ Escrow = Mapping[str, str]
 def canonical(entry: Mapping[str, Any]) -> bytes:
     """Encodes an entry of ASCII text and integers as RFC 8785 has it."""
     return json.dumps(entry, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _written(entry: Mapping[str, Any]) -> bytes:
+    """Returns the same bytes, more quickly, for an entry of ours: all its text is ASCII without control characters."""
+    return orjson.dumps(entry, option=orjson.OPT_SORT_KEYS)
 
 
 def _opening(state: HandState, escrow: Escrow | None, milliseconds: int) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def offer_entry(state: HandState, escrow: Escrow | None, milliseconds: int, fami
     entry = _opening(state, escrow, milliseconds)
     entry["schema"] = f"{family}/offer"
     entry["contributors"] = [{"contributor": name, "commitment": hash_.hex()} for name, hash_ in state.invited]
-    return canonical(entry)
+    return _written(entry)
 
 
 def commit_entry(
@@ -81,7 +88,7 @@ def commit_entry(
     entry["withheld"] = [name for name in invited if name not in values]
     entry["entropy_digest"] = entropy_digest.hex()
     entry["deck_commitment"] = deck_commitment.hex()
-    return canonical(entry)
+    return _written(entry)
 
 
 def close_entry(
@@ -123,7 +130,7 @@ def close_entry(
         entry["escrow"] = base64.b64encode(escrow_ciphertext).decode("ascii")
     if family == TEST:
         entry["deck"] = " ".join(deck.cards)
-    return canonical(entry)
+    return _written(entry)
 
 
 def lost_entry(
@@ -140,7 +147,7 @@ def lost_entry(
     """
     entry = _ending(state, milliseconds, "lost", family)
     entry |= {"offer": offer} if commit is None else {"commit": commit}
-    return canonical(entry)
+    return _written(entry)
 
 
 def _ending(state: HandState, milliseconds: int, outcome: str, family: str) -> dict[str, Any]:
@@ -167,7 +174,7 @@ def _event(event: Event) -> dict[str, Any]:
 
 def decode(entry: bytes) -> dict[str, Any]:
     """Reads back an entry that this dealer wrote."""
-    content: dict[str, Any] = json.loads(entry)
+    content: dict[str, Any] = orjson.loads(entry)
     return content
 
 

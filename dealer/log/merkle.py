@@ -90,8 +90,16 @@ class CompactTree:
         return twin
 
 
-def inclusion_proof(index: int, size: int, read: NodeReader) -> list[bytes]:
+def inclusion_proof(
+    index: int, size: int, read: NodeReader, ragged: dict[tuple[int, int], bytes] | None = None
+) -> list[bytes]:
     """The hashes that lead from entry `index` to the root of the tree of `size` entries, the leaf's sibling first.
+
+    Args:
+        index: which entry.
+        size: of the tree.
+        read: gives the hash of a complete subtree.
+        ragged: hashes of ranges at the tree's right edge, for whoever asks for several proofs in the same tree.
 
     Raises:
         ProofError: the tree has no such entry.
@@ -103,10 +111,14 @@ def inclusion_proof(index: int, size: int, read: NodeReader) -> list[bytes]:
     while high - low > 1:
         middle = low + _split(high - low)
         if index < middle:
-            proof.append(_range_hash(middle, high, read))
+            if ragged is None or (hash_ := ragged.get((middle, high))) is None:
+                hash_ = _range_hash(middle, high, read)
+                if ragged is not None and high == size:
+                    ragged[middle, high] = hash_
+            proof.append(hash_)
             high = middle
         else:
-            proof.append(_range_hash(low, middle, read))
+            proof.append(read((middle - low).bit_length() - 1, low // (middle - low)))  # the left side is complete
             low = middle
     return proof[::-1]
 

@@ -70,10 +70,11 @@ class Proofs:
 
     def __init__(self, size: int, note: str, read: NodeReader) -> None:
         self.size, self._note, self._read = size, note, read
+        self._ragged: dict[tuple[int, int], bytes] = {}
 
     def receipt(self, index: int) -> str:
         """Returns the tlog-proof text of an entry."""
-        return make_receipt(index, inclusion_proof(index, self.size, self._read), self._note)
+        return make_receipt(index, inclusion_proof(index, self.size, self._read, self._ragged), self._note)
 
 
 Reply = Callable[[Proofs], bytes]

@@ -16,8 +16,7 @@ from dealer.double.decks import StackedDeck
 from dealer.double.faults import Faults, FaultyHandler
 from dealer.double.use import Use
 from dealer.service.server import Dealer, Settings
-from dealer.service.writer.change import Reply, Unit
-from dealer.service.writer.engine import Command
+from dealer.service.writer.change import Unit
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.escrow import EscrowKey
@@ -79,14 +78,7 @@ class Double(Dealer):
 
     async def ask_use(self) -> Use:
         """Returns the same to whoever is not the writer."""
-        used: list[Use] = []
-
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            used.append(self.use(unit))
-            return b"", lambda proofs: b""
-
-        await self.engine.submit(Command("", run))
-        return used[0]
+        return await self.engine.do(self.use)
 
     def forget(self) -> None:
         """Drops the stacks, the faults, and which tables were opened; to be called by the writer."""

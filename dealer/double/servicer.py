@@ -17,14 +17,11 @@ from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.service.rpc import requests
 from dealer.service.rpc.unary import unary, written
 from dealer.service.writer import hands
-from dealer.service.writer.change import Reply, Unit
-from dealer.service.writer.engine import Command
+from dealer.service.writer.change import Unit
 from dealer.v1 import double_pb2 as pb
 
 if TYPE_CHECKING:
     from dealer.double.server import Double
-
-_NOTHING = (b"", lambda proofs: b"")
 
 
 class TestDoubleServicer:
@@ -66,30 +63,30 @@ class TestDoubleServicer:
         return pb.StackSeatsResponse(number=await self._stack(table, deck), deck=" ".join(deck.top))
 
     async def _stack(self, table: str, deck: StackedDeck) -> int:
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> int:
             row = unit.table(table)
             number = 1 + (row.number if row else 0)
             self._double.stacked[table, number] = deck
-            return b"", lambda proofs: number.to_bytes(8, "big")
+            return number
 
-        return int.from_bytes(await self._double.engine.submit(Command("", run)), "big")
+        return await self._double.engine.do(run)
 
     async def _reset(self, data: bytes) -> pb.ResetResponse:
         requests.decode(pb.ResetRequest, data)
-        response = pb.ResetResponse()
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> pb.ResetResponse:
             for hand in list(self._double.engine.live):
                 if unit.hand(hand).state.in_play:
                     hands.void_hand(unit, hand, VoidReason.OPERATOR)
             use = self._double.use(unit)
             self._double.forget()
-            response.unused.extend(pb.UnusedStack(table=table, number=number) for table, number in use.unused)
-            response.opened.extend(pb.OpenedTable(table=table, number=number) for table, number in use.opened)
-            response.unmet.extend(pb.UnmetFault(method=method) for method in use.unmet)
-            return _NOTHING
+            return pb.ResetResponse(
+                unused=[pb.UnusedStack(table=table, number=number) for table, number in use.unused],
+                opened=[pb.OpenedTable(table=table, number=number) for table, number in use.opened],
+                unmet=[pb.UnmetFault(method=method) for method in use.unmet],
+            )
 
-        await self._double.engine.submit(Command("", run))
+        response = await self._double.engine.do(run)
         self._double.clock.run()
         return response
 
@@ -114,10 +111,10 @@ class TestDoubleServicer:
             now = self._double.clock.stop_at(milliseconds)
         except ValueError as error:
             raise Refused(Reason.INVALID_REQUEST, str(error)) from None
-        await self._double.engine.submit(Command("", self._end_contributions))
+        await self._double.engine.do(self._end_contributions)
         return now
 
-    def _end_contributions(self, unit: Unit) -> tuple[bytes, Reply]:
+    def _end_contributions(self, unit: Unit) -> None:
         """Locks the offered hands whose deadline has passed by the driven clock, counted from the offer's own time."""
         wait = self._double.contribution_milliseconds
         for hand in list(self._double.engine.live):
@@ -126,7 +123,6 @@ class TestDoubleServicer:
                 offered = datetime.fromisoformat(entries.decode(unit.entry(live.offer))["time"])
                 if offered.timestamp() * 1000 + wait <= unit.now:
                     hands.lock_deck(unit, hand)
-        return _NOTHING
 
 
 def _seed(request: pb.StackDeckRequest | pb.StackSeatsRequest) -> int | None:

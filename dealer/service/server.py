@@ -24,8 +24,8 @@ from dealer.service.rpc.log import LogReader, LogServicer
 from dealer.service.rpc.streams import StreamCaps
 from dealer.service.rpc.table import TableServicer
 from dealer.service.writer import hands
-from dealer.service.writer.change import Limits, Reply, Unit
-from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.change import Limits
+from dealer.service.writer.engine import Engine
 from dealer.service.writer.live import LiveHand
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
@@ -230,12 +230,8 @@ class Dealer:
         self._deadlines[hand] = self._loop.call_later(seconds, lambda: self._spawn(self._lock(hand)))
 
     async def _lock(self, hand: bytes) -> None:
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            hands.lock_deck(unit, hand)
-            return hand, lambda proofs: b""
-
         try:
-            await self.engine.submit(Command("", run))
+            await self.engine.do(lambda unit: hands.lock_deck(unit, hand))
         except Refused as refused:
             if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
                 self._lock_in(_AGAIN_SECONDS, hand)

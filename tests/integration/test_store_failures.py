@@ -1,22 +1,24 @@
 """Each storage failure, before and after the batch was durable: nothing is lost, doubled or shown too early."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
 from dealer.core.hand import Reveal, Status, VoidReason
-from dealer.errors import Reason, Refused
+from dealer.errors import CutcardError, Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.merkle import CompactTree, leaf_hash
 from dealer.service import server
 from dealer.service.server import Settings
 from dealer.service.writer import hands
-from dealer.service.writer.change import Limits, Reply, Unit
+from dealer.service.writer.change import HandAnswer, Limits, Unit
 from dealer.service.writer.engine import Command, Engine
 from dealer.service.writer.hands import Opening
 from dealer.service.writer.live import LiveHand
@@ -60,19 +62,32 @@ def engine(tmp_path: Path):
     engine.stop()
 
 
+@dataclass
+class Said:
+    """An answer's message: some bytes, and a receipt behind them."""
+
+    said: bytes
+    receipt: str = ""
+
+    def SerializeToString(self, *, deterministic: bool) -> bytes:
+        return self.said + self.receipt.encode()
+
+
 def opening(table: str, request: bytes) -> Command:
-    def run(unit: Unit) -> tuple[bytes, Reply]:
+    def run(unit: Unit) -> HandAnswer:
         live = hands.open_hand(unit, "room", Opening(table, SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
-        return live.state.hand, lambda proofs: live.state.hand + proofs.receipt(live.commit or 0).encode()
+        message = Said(live.state.hand)
+        unit.receipt_into(message, "receipt", live.commit or 0)
+        return HandAnswer(live.state.hand, message)
 
     return Command("room", run, request, sha256(table.encode()).digest())
 
 
 def dealing(hand: bytes, request: bytes) -> Command:
-    def run(unit: Unit) -> tuple[bytes, Reply]:
+    def run(unit: Unit) -> HandAnswer:
         live, cards = hands.deal_street(unit, hand, "third")
         face = hands.faces_of(live)
-        return hand, lambda proofs: b"".join(face(card.position)[0].encode() for card in cards)
+        return HandAnswer(hand, Said(b"".join(face(card.position)[0].encode() for card in cards)))
 
     return Command("room", run, request, sha256(hand).digest())
 
@@ -132,7 +147,7 @@ async def test_a_batch_fails_or_persists_as_one(engine: Engine) -> None:
 
 
 async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) -> None:
-    def spoil(unit: Unit) -> tuple[bytes, Reply]:
+    def spoil(unit: Unit) -> HandAnswer:
         hands.open_hand(unit, "room", Opening("spoilt", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
         raise Refused(Reason.TABLE_BUSY, "after it had changed something")
 
@@ -144,16 +159,57 @@ async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) ->
     assert_log_is_whole(engine)
 
 
+class Unwritable(Said):
+    """A message that cannot be encoded."""
+
+    def SerializeToString(self, *, deterministic: bool) -> bytes:
+        raise ValueError("a fault of the dealer's own")
+
+
+def _raise(unit: Unit) -> HandAnswer:
+    raise ValueError("a fault of the dealer's own")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        _raise,
+        lambda unit: HandAnswer(bytes(16), Unwritable(b"")),
+        lambda unit: unit.receipt_into(dpb.CloseHandResponse(), "no_such_field", 0),
+        lambda unit: unit.receipt_into(dpb.CloseHandResponse(), "receipt", unit.start + 5),
+        lambda unit: None,
+    ],
+    ids=["building", "encoding", "no such field", "no such entry", "no answer"],
+)
+async def test_an_answer_that_cannot_be_built_fails_for_its_own_caller_alone(
+    engine: Engine, build: Callable[[Unit], Any]
+) -> None:
+    def fail(unit: Unit) -> HandAnswer:
+        hands.open_hand(unit, "room", Opening("spoilt", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
+        return build(unit)
+
+    commands = [opening("t1", b"1" * 16), Command("room", fail, b"f" * 16), opening("t2", b"2" * 16)]
+    first, failed, third = await asyncio.gather(*map(engine.submit, commands), return_exceptions=True)
+    assert isinstance(first, bytes)
+    assert isinstance(third, bytes)
+    assert isinstance(failed, CutcardError)
+    assert engine.health.serving
+    assert engine.store.size() == 2
+    assert engine.store.table("spoilt") is None
+    assert_log_is_whole(engine)
+    assert await engine.submit(opening("t1", b"1" * 16)) == first
+
+
 async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path: Path) -> None:
     data = DataDir.at(tmp_path / "kept")
     data.init("kept.invalid/dealer")
     vault = Vault(data.at_rest, 3600)
     engine = Engine(lambda: SqliteStore(data.database, vault), data.signer(), vault, Sources(), Limits())
 
-    def keep(unit: Unit) -> tuple[bytes, Reply]:
+    def keep(unit: Unit) -> HandAnswer:
         live = hands.open_hand(unit, "room", Opening("t", SEVEN_CARD_STUD, "standard52", (1, 2), Reveal.PUBLIC))
         unit.record(live.state.hand, b"the record", "made")
-        return live.state.hand, lambda proofs: live.state.hand
+        return HandAnswer(live.state.hand, Said(live.state.hand))
 
     waiting = [asyncio.ensure_future(engine.submit(Command("room", keep, b"1" * 16)))]
     waiting.append(asyncio.ensure_future(engine.forget_expired()))  # type: ignore[arg-type]
@@ -161,11 +217,7 @@ async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path
     engine.start()
     hand, _ = await asyncio.gather(*waiting)
 
-    def read(unit: Unit) -> tuple[bytes, Reply]:
-        made = unit.record_of(hand, b"".join)
-        return hand, lambda proofs: str(made).encode()
-
-    assert await engine.submit(Command("room", read)) == b"made"
+    assert await engine.do(lambda unit: unit.record_of(hand, b"".join)) == "made"
     assert engine.store.record(hand) == [b"the record"]
     engine.stop()
 
@@ -228,9 +280,9 @@ async def test_a_hand_whose_seed_cannot_be_erased_is_closed_and_answered_and_no_
     engine.start()
     hand = (await engine.submit(opening("a", b"1" * 16)))[:16]
 
-    def void(unit: Unit) -> tuple[bytes, Reply]:
+    def void(unit: Unit) -> HandAnswer:
         hands.void_hand(unit, hand, VoidReason.OPERATOR)
-        return hand, lambda proofs: b"void"
+        return HandAnswer(hand, Said(b"void"))
 
     key = engine.live[hand].key
     assert key is not None

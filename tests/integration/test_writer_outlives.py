@@ -19,7 +19,7 @@ from dealer.log.checkpoint import read_checkpoint
 from dealer.service import server as server_module
 from dealer.service.server import Settings
 from dealer.service.writer import engine as engine_module
-from dealer.service.writer.change import Limits, Reply, Unit
+from dealer.service.writer.change import HandAnswer, Limits, Unit
 from dealer.service.writer.engine import Command, Engine
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
@@ -101,11 +101,11 @@ def engine_at(folder: Path, store: type[SqliteStore] = SqliteStore) -> Engine:
 async def test_what_follows_from_a_batch_may_fail(tmp_path: Path) -> None:
     engine = engine_at(tmp_path / "data")
 
-    def run(unit: Unit) -> tuple[bytes, Reply]:
+    def run(unit: Unit) -> str:
         unit.after.append(Failing(None))
-        return b"", lambda proofs: b"done"
+        return "done"
 
-    assert await asyncio.wait_for(engine.submit(Command("room", run)), SOON) == b"done"
+    assert await asyncio.wait_for(engine.do(run), SOON) == "done"
     await asyncio.wait_for(engine.submit(opening("a", b"1" * 16)), SOON)
     assert engine.health.serving
     engine.stop()
@@ -117,7 +117,7 @@ async def test_a_writer_that_ends_leaves_nobody_waiting(tmp_path: Path) -> None:
     told: list[bool] = []
     engine.on_health = lambda: told.append(engine.health.serving)
 
-    def die(unit: Unit) -> tuple[bytes, Reply]:
+    def die(unit: Unit) -> HandAnswer:
         raise SystemExit
 
     waiting = [

@@ -21,8 +21,8 @@ from dealer.service.referee import record, steps
 from dealer.service.referee.record import Play
 from dealer.service.rpc.status import draining
 from dealer.service.writer import hands
-from dealer.service.writer.change import Reply, Unit
-from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.change import Unit
+from dealer.service.writer.engine import Engine
 from dealer.table.betting import Turn
 
 _log = structlog.get_logger()
@@ -67,7 +67,7 @@ class Tables:
         """Reads the hands in play back, sets their clocks, and tells whoever watches what was missed meanwhile."""
         known = {*self._watchers, *self._clocks}
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> None:
             in_play = {live.state.hand for live in self._engine.live.values() if live.referee}
             for hand in known | in_play:
                 try:
@@ -80,9 +80,8 @@ class Tables:
                         self._on_loop(self.give_up, hand, refused)
                 else:
                     unit.after.append(lambda play=play: self._durable(play))  # type: ignore[misc]
-            return b"", lambda proofs: b""
 
-        await self._engine.submit(Command("", run))
+        await self._engine.do(run)
 
     def load(self, unit: Unit, hand: bytes) -> Play:
         """Returns a hand as it stands now. On the writer's thread.
@@ -205,15 +204,14 @@ class Tables:
     async def _time_out(self, hand: bytes, prompt: int) -> None:
         """Acts for the seat whose time ran out, unless it has acted meanwhile; where that fails, soon again."""
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> None:
             play = self.load(unit, hand)
             turn = play.state.waits_for
             if isinstance(turn, Turn) and play.prompt == prompt:
                 self.change(unit, hand, lambda play: record.time_out(play, turn.seat))
-            return hand, lambda proofs: b""
 
         try:
-            await self._engine.submit(Command("", run))
+            await self._engine.do(run)
         except CutcardError as error:
             ended = isinstance(error, Refused) and error.reason in (Reason.HAND_CLOSED, Reason.HAND_LOST)
             if not ended and not self._engine.health.draining:

@@ -9,7 +9,7 @@ from dealer.core.ids import hand_text
 from dealer.core.seed import Seed
 from dealer.games.showing import highest_showing, lowest_door
 from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
-from dealer.service.writer.change import Proofs, Unit
+from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, faces_of_deck
 from dealer.service.writer.live import LiveHand, deck_of
 from dealer.v1 import types_pb2
@@ -77,13 +77,12 @@ def opener(live: LiveHand) -> types_pb2.Opener | None:
 
 
 class FullHand:
-    """A hand with its list of commitments, its entries and their receipts; built once its batch is signed."""
+    """A hand with its list of commitments, its entries and their receipts, and its cards."""
 
     def __init__(self, unit: Unit, live: LiveHand) -> None:
-        """Reads what the message needs while the unit is open."""
-        self._live = live
+        """Reads what the log has of the hand."""
+        self._unit, self._live = unit, live
         self._commit = unit.entry(live.commit) if live.commit is not None else b""
-        self._offer = unit.entry(live.offer) if live.offer is not None else b""
         close = entries.decode(unit.entry(live.close)) if live.close is not None else {}
         self._faces, self._commitments = self._read(close)
 
@@ -100,17 +99,17 @@ class FullHand:
         deck = deck_of(live.state, digest, seed, entries.decode_stacked(close))
         return faces_of_deck(deck), deck.card_commitments
 
-    def message(self, proofs: Proofs) -> types_pb2.Hand:
-        """Returns the hand."""
-        message = hand_message(self._live)
+    def write(self, message: types_pb2.Hand) -> None:
+        """Writes the hand into its place in an answer, with commitments and entries; asks for the receipts."""
+        unit, live = self._unit, self._live
+        message.MergeFrom(hand_message(live))
         message.card_commitments = self._commitments
-        if self._live.commit is not None:
-            message.receipt = proofs.receipt(self._live.commit)
+        if live.commit is not None:
             message.commit_entry = self._commit
-        if self._live.offer is not None:
-            message.offer_receipt = proofs.receipt(self._live.offer)
-            message.offer_entry = self._offer
-        return message
+            unit.receipt_into(message, "receipt", live.commit)
+        if live.offer is not None:
+            message.offer_entry = unit.entry(live.offer)
+            unit.receipt_into(message, "offer_receipt", live.offer)
 
     def cards(self) -> list[types_pb2.Card]:
         """Returns the cards dealt that may be known: of a sealed hand that is over those opened, of a lost one none."""

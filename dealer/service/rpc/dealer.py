@@ -18,19 +18,18 @@ from dealer.service.rpc.play_hands import PlayStream
 from dealer.service.rpc.status import abort, draining
 from dealer.service.rpc.unary import Answer, unary
 from dealer.service.writer import hands
-from dealer.service.writer.about import Run, describing
-from dealer.service.writer.change import Proofs, Reply, Unit
+from dealer.service.writer.about import describing_hand, describing_table
+from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
 from dealer.service.writer.live import LiveHand
 from dealer.v1 import dealer_pb2 as pb
+from dealer.v1 import types_pb2
 
-
-def _built(live: LiveHand, build: Callable[[Proofs], Message]) -> tuple[bytes, Reply]:
-    return live.state.hand, lambda proofs: build(proofs).SerializeToString(deterministic=True)
+Run = Callable[[Unit], HandAnswer]
 
 
 class Requests:
-    """Makes a command of each request: checks its form, and says what is to be done with it."""
+    """Makes a command's work of each request: checks its form, and says what is to be done with the hand."""
 
     def __init__(self, signer: NoteSigner) -> None:
         self._signer = signer
@@ -39,146 +38,135 @@ class Requests:
         """Opens the table's next hand."""
         opening = requests.opening(request)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> HandAnswer:
             live = hands.open_hand(unit, caller, opening)
-            full = answers.FullHand(unit, live)
-            return _built(live, lambda proofs: pb.OpenHandResponse(hand=full.message(proofs)))
+            response = pb.OpenHandResponse()
+            answers.FullHand(unit, live).write(response.hand)
+            return HandAnswer(live.state.hand, response)
+
+        return describing_table(run, opening.table, caller)
+
+    def submit_entropy(self, request: pb.SubmitEntropyRequest, hand: bytes) -> Run:
+        """Takes a contributor's value and acknowledges it."""
+        contributor, value = requests.contribution(request)
+
+        def run(unit: Unit) -> HandAnswer:
+            live = hands.submit_entropy(unit, hand, contributor, value)
+            signed = self._signer.sign(acknowledgement_text(hand_text(hand), contributor, value))
+            return HandAnswer(hand, pb.SubmitEntropyResponse(hand=answers.hand_message(live), acknowledgement=signed))
 
         return run
 
-    def submit_entropy(self, request: pb.SubmitEntropyRequest, caller: str) -> Run:
-        """Takes a contributor's value and acknowledges it."""
-        hand = requests.hand_id(request.hand_id)
-        contributor, value = requests.contribution(request)
+    def lock_deck(self, request: pb.LockDeckRequest, hand: bytes) -> Run:
+        """Ends the contributions."""
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
-            live = hands.submit_entropy(unit, hand, contributor, value)
-            text = acknowledgement_text(hand_text(hand), contributor, value)
-            return _built(
-                live,
-                lambda proofs: pb.SubmitEntropyResponse(
-                    hand=answers.hand_message(live), acknowledgement=self._signer.sign(text)
+        def run(unit: Unit) -> HandAnswer:
+            response = pb.LockDeckResponse()
+            answers.FullHand(unit, hands.lock_deck(unit, hand)).write(response.hand)
+            return HandAnswer(hand, response)
+
+        return run
+
+    def deal_street(self, request: pb.DealStreetRequest, hand: bytes) -> Run:
+        """Deals a street."""
+        street = requests.street(request.street)
+
+        def run(unit: Unit) -> HandAnswer:
+            live, dealt = hands.deal_street(unit, hand, street)
+            return HandAnswer(
+                hand,
+                pb.DealStreetResponse(
+                    cards=_cards(live, dealt), opener=answers.opener(live), hand=answers.hand_message(live)
                 ),
             )
 
         return run
 
-    def lock_deck(self, request: pb.LockDeckRequest, caller: str) -> Run:
-        """Ends the contributions."""
-        hand = requests.hand_id(request.hand_id)
-
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
-            live = hands.lock_deck(unit, hand)
-            full = answers.FullHand(unit, live)
-            return _built(live, lambda proofs: pb.LockDeckResponse(hand=full.message(proofs)))
-
-        return run
-
-    def deal_street(self, request: pb.DealStreetRequest, caller: str) -> Run:
-        """Deals a street."""
-        hand, street = requests.hand_id(request.hand_id), requests.street(request.street)
-
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
-            live, dealt = hands.deal_street(unit, hand, street)
-            cards, opener = _cards(live, dealt), answers.opener(live)
-            message = answers.hand_message(live)
-            return _built(live, lambda proofs: pb.DealStreetResponse(cards=cards, opener=opener, hand=message))
-
-        return run
-
-    def draw_cards(self, request: pb.DrawCardsRequest, caller: str) -> Run:
+    def draw_cards(self, request: pb.DrawCardsRequest, hand: bytes) -> Run:
         """Draws cards."""
-        hand, wanted = requests.hand_id(request.hand_id), requests.draws(request.draws)
+        wanted = requests.draws(request.draws)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
+        def run(unit: Unit) -> HandAnswer:
             live, dealt = hands.draw_cards(unit, hand, wanted)
-            cards, message = _cards(live, dealt), answers.hand_message(live)
-            return _built(live, lambda proofs: pb.DrawCardsResponse(cards=cards, hand=message))
+            return HandAnswer(hand, pb.DrawCardsResponse(cards=_cards(live, dealt), hand=answers.hand_message(live)))
 
         return run
 
-    def fold_seat(self, request: pb.FoldSeatRequest, caller: str) -> Run:
+    def fold_seat(self, request: pb.FoldSeatRequest, hand: bytes) -> Run:
         """Folds a seat."""
-        hand, seat = requests.hand_id(request.hand_id), requests.seat(request.seat)
+        seat = requests.seat(request.seat)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
+        def run(unit: Unit) -> HandAnswer:
             live = hands.fold_seat(unit, hand, seat)
-            message = answers.hand_message(live)
-            return _built(live, lambda proofs: pb.FoldSeatResponse(hand=message))
+            return HandAnswer(hand, pb.FoldSeatResponse(hand=answers.hand_message(live)))
 
         return run
 
-    def show_cards(self, request: pb.ShowCardsRequest, caller: str) -> Run:
+    def show_cards(self, request: pb.ShowCardsRequest, hand: bytes) -> Run:
         """Turns cards up."""
-        hand, positions = requests.hand_id(request.hand_id), requests.positions(request.positions)
+        positions = requests.positions(request.positions)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
+        def run(unit: Unit) -> HandAnswer:
             live, dealt = hands.show_cards(unit, hand, positions)
-            cards, message = _cards(live, dealt), answers.hand_message(live)
-            return _built(live, lambda proofs: pb.ShowCardsResponse(cards=cards, hand=message))
+            return HandAnswer(hand, pb.ShowCardsResponse(cards=_cards(live, dealt), hand=answers.hand_message(live)))
 
         return run
 
-    def close_hand(self, request: pb.CloseHandRequest, caller: str) -> Run:
+    def close_hand(self, request: pb.CloseHandRequest, hand: bytes) -> Run:
         """Completes a hand."""
-        hand = requests.hand_id(request.hand_id)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
-            return _over(unit, hands.close_hand(unit, hand), pb.CloseHandResponse)
+        def run(unit: Unit) -> HandAnswer:
+            return _over(unit, hands.close_hand(unit, hand), pb.CloseHandResponse())
 
         return run
 
-    def void_hand(self, request: pb.VoidHandRequest, caller: str) -> Run:
+    def void_hand(self, request: pb.VoidHandRequest, hand: bytes) -> Run:
         """Gives a hand up."""
-        hand, reason = requests.hand_id(request.hand_id), requests.void_reason(request.reason)
+        reason = requests.void_reason(request.reason)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
-            return _over(unit, hands.void_hand(unit, hand, reason), pb.VoidHandResponse)
+        def run(unit: Unit) -> HandAnswer:
+            return _over(unit, hands.void_hand(unit, hand, reason), pb.VoidHandResponse())
 
         return run
 
-    def get_hand(self, request: pb.GetHandRequest, caller: str) -> Run:
+    def get_hand(self, request: pb.GetHandRequest, hand: bytes) -> Run:
         """Looks a hand up."""
-        hand = requests.hand_id(request.hand_id)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            _require_own(unit, hand, caller)
+        def run(unit: Unit) -> HandAnswer:
             full = answers.FullHand(unit, unit.hand(hand))
-            cards = full.cards()
-            return hand, lambda proofs: pb.GetHandResponse(hand=full.message(proofs), cards=cards).SerializeToString()
+            response = pb.GetHandResponse(cards=full.cards())
+            full.write(response.hand)
+            return HandAnswer(hand, response)
 
         return run
 
 
-def _require_own(unit: Unit, hand: bytes, caller: str) -> None:
-    live = unit.hand(hand)
-    table = unit.table(live.state.table)
-    if table is None or table.owner != caller:
-        raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
-    if live.referee:
-        raise Refused(Reason.REFEREE_HAND, "the referee runs this hand: use TableService")
+def _of_own_hand(run: Run, hand: bytes, caller: str) -> Run:
+    """Returns work that is done only with a hand of the caller's own, which no referee runs."""
+
+    def checked(unit: Unit) -> HandAnswer:
+        live = unit.hand(hand)
+        table = unit.table(live.state.table)
+        if table is None or table.owner != caller:
+            raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
+        if live.referee:
+            raise Refused(Reason.REFEREE_HAND, "the referee runs this hand: use TableService")
+        return run(unit)
+
+    return describing_hand(checked, hand, caller)
 
 
-def _cards(live: LiveHand, dealt: tuple[Dealt, ...]) -> list[Any]:
+def _cards(live: LiveHand, dealt: tuple[Dealt, ...]) -> list[types_pb2.Card]:
     return answers.card_messages(dealt, hands.faces_of(live), live.state.shown)
 
 
-def _over(
-    unit: Unit, live: LiveHand, kind: type[pb.CloseHandResponse] | type[pb.VoidHandResponse]
-) -> tuple[bytes, Reply]:
-    close = live.close
-    if close is None:
+def _over(unit: Unit, live: LiveHand, response: pb.CloseHandResponse | pb.VoidHandResponse) -> HandAnswer:
+    if live.close is None:
         raise AssertionError("a hand that is over has its close entry")
-    entry, message = unit.entry(close), answers.hand_message(live)
-    return _built(live, lambda proofs: kind(hand=message, receipt=proofs.receipt(close), entry=entry))
+    response.hand.MergeFrom(answers.hand_message(live))
+    response.entry = unit.entry(live.close)
+    unit.receipt_into(response, "receipt", live.close)
+    return HandAnswer(live.state.hand, response)
 
 
 # A method's name in the proto, its field in PlayRequest, and its request's type.
@@ -222,11 +210,13 @@ class DealerServicer:
         Raises:
             Refused: the request's form is wrong.
         """
-        if field == "get_hand":
-            return Command(caller, describing(self._requests.get_hand(request, caller), request, caller))
-        request_id = requests.request_id(request.request_id)
-        run: Run = getattr(self._requests, field)(request, caller)
-        return Command(caller, describing(run, request, caller), request_id, requests.body_digest(request))
+        request_id = None if field == "get_hand" else requests.request_id(request.request_id)
+        if field == "open_hand":
+            run = self._requests.open_hand(request, caller)
+        else:
+            hand = requests.hand_id(request.hand_id)
+            run = _of_own_hand(getattr(self._requests, field)(request, hand), hand, caller)
+        return Command(caller, run, request_id, b"" if request_id is None else requests.body_digest(request))
 
     def _answer(self, field: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:

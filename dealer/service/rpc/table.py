@@ -16,8 +16,8 @@ from dealer.service.rpc import answers, requests, table_requests, table_views
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.table_views import RAIL, Closing
 from dealer.service.rpc.unary import Answer, unary
-from dealer.service.writer.about import Run, describing
-from dealer.service.writer.change import Proofs, Reply, Unit
+from dealer.service.writer.about import describing_hand, describing_table
+from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2
@@ -25,8 +25,11 @@ from dealer.v1 import types_pb2
 TOKEN_BYTES = 32
 
 
+Run = Callable[[Unit], HandAnswer]
+
+
 class TableRequests:
-    """Makes a command of each request: checks its form, and says what is to be done with it."""
+    """Makes a command's work of each request: checks its form, and says what is to be done with the hand."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -35,89 +38,68 @@ class TableRequests:
         """Opens a hand and runs it to the first prompt."""
         opening, lineup, action_seconds = table_requests.opening(request)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> HandAnswer:
             tokens = {seat: secrets.token_bytes(TOKEN_BYTES) for seat in lineup.seats}
             digests = {seat: token_digest(token) for seat, token in tokens.items()}
             play = steps.start(unit, caller, opening, lineup, action_seconds, digests)
             self._tables.save(unit, play)
-            view = self._view(unit, play, whole=True)
-            given = [pb.SeatToken(seat=seat, token=token) for seat, token in tokens.items()]
-            return play.hand, _built(lambda proofs: pb.StartHandResponse(table_hand=view(proofs), tokens=given))
+            response = pb.StartHandResponse(
+                tokens=[pb.SeatToken(seat=seat, token=token) for seat, token in tokens.items()]
+            )
+            self._write_view(unit, play, response.table_hand, whole=True)
+            return HandAnswer(play.hand, response)
 
-        return run
+        return describing_table(run, opening.table, caller)
 
-    def act(self, request: pb.ActRequest, caller: str) -> Run:
+    def act(self, request: pb.ActRequest, hand: bytes) -> Run:
         """Does what a seat was asked for."""
-        hand, seat = requests.hand_id(request.hand_id), requests.seat(request.seat)
-        option = table_requests.option(request)
+        seat, option = requests.seat(request.seat), table_requests.option(request)
 
         def step(play: Play) -> Play:
             require_token(play, seat, request.token)
             return record.act(play, seat, option)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            view = self._view(unit, self._tables.change(unit, hand, step))
-            return hand, _built(lambda proofs: pb.ActResponse(table_hand=view(proofs)))
+        def run(unit: Unit) -> HandAnswer:
+            response = pb.ActResponse()
+            self._write_view(unit, self._tables.change(unit, hand, step), response.table_hand)
+            return HandAnswer(hand, response)
 
         return run
 
-    def leave_hand(self, request: pb.LeaveHandRequest, caller: str) -> Run:
-        """Takes that a seat's player has left."""
-        hand, seat = requests.hand_id(request.hand_id), requests.seat(request.seat)
+    def leave_hand(self, request: pb.LeaveHandRequest, hand: bytes) -> Run:
+        """Marks a seat's player as gone."""
+        seat = requests.seat(request.seat)
 
         def step(play: Play) -> Play:
             require_token(play, seat, request.token)
             return record.leave(play, seat)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            view = self._view(unit, self._tables.change(unit, hand, step))
-            return hand, _built(lambda proofs: pb.LeaveHandResponse(table_hand=view(proofs)))
+        def run(unit: Unit) -> HandAnswer:
+            response = pb.LeaveHandResponse()
+            self._write_view(unit, self._tables.change(unit, hand, step), response.table_hand)
+            return HandAnswer(hand, response)
 
         return run
 
-    def get_table_hand(self, request: pb.GetTableHandRequest, caller: str) -> Run:
+    def get_table_hand(self, request: pb.GetTableHandRequest, hand: bytes) -> Run:
         """Looks a hand up."""
-        hand = requests.hand_id(request.hand_id)
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
-            view = self._view(unit, self._tables.load(unit, hand), whole=True)
-            return hand, _built(lambda proofs: pb.GetTableHandResponse(table_hand=view(proofs)))
+        def run(unit: Unit) -> HandAnswer:
+            response = pb.GetTableHandResponse()
+            self._write_view(unit, self._tables.load(unit, hand), response.table_hand, whole=True)
+            return HandAnswer(hand, response)
 
         return run
 
-    def _view(self, unit: Unit, play: Play, *, whole: bool = False) -> Callable[[Proofs], pb.TableHand]:
-        """Reads what the rail's view needs while the unit is open; `whole` with the certified hand."""
-        view = table_views.table_hand(play, self._tables.milliseconds_left(play))
-        closing = read_closing(unit, play)
-        hand = read_hand(unit, play) if whole else None
-
-        def build(proofs: Proofs) -> pb.TableHand:
-            if closing is not None:
-                close = closing(proofs)
-                view.close_receipt, view.close_entry = close.receipt, close.entry
-            if hand is not None:
-                view.hand.CopyFrom(hand(proofs))
-            return view
-
-        return build
-
-
-def read_closing(unit: Unit, play: Play) -> Callable[[Proofs], Closing] | None:
-    """Reads a hand's close entry while the unit is open; None while the hand runs."""
-    index = unit.hand(play.hand).close
-    if index is None:
-        return None
-    entry = unit.entry(index)
-    return lambda proofs: Closing(proofs.receipt(index), entry)
-
-
-def read_hand(unit: Unit, play: Play) -> Callable[[Proofs], types_pb2.Hand]:
-    """Reads the certified hand with its commitments while the unit is open."""
-    return answers.FullHand(unit, unit.hand(play.hand)).message
-
-
-def _built(build: Callable[[Proofs], Message]) -> Reply:
-    return lambda proofs: build(proofs).SerializeToString(deterministic=True)
+    def _write_view(self, unit: Unit, play: Play, view: pb.TableHand, *, whole: bool = False) -> None:
+        """Writes the rail's view into its place in an answer; `whole` with the certified hand."""
+        view.MergeFrom(table_views.table_hand(play, self._tables.milliseconds_left(play)))
+        live = unit.hand(play.hand)
+        if live.close is not None:
+            view.close_entry = unit.entry(live.close)
+            unit.receipt_into(view, "close_receipt", live.close)
+        if whole:
+            answers.FullHand(unit, live).write(view.hand)
 
 
 # A method's name in the proto, its maker in TableRequests, and its request's type.
@@ -149,8 +131,11 @@ class TableServicer:
         return grpc.method_handlers_generic_handler("dealer.v1.TableService", methods)
 
     def _command(self, maker: str, request: Any, caller: str) -> Command:
-        made: Run = getattr(self._requests, maker)(request, caller)
-        run = describing(made, request, caller)
+        if isinstance(request, pb.StartHandRequest):
+            run = self._requests.start_hand(request, caller)
+        else:
+            hand = requests.hand_id(request.hand_id)
+            run = describing_hand(getattr(self._requests, maker)(request, hand), hand, caller)
         if isinstance(request, pb.GetTableHandRequest):
             return Command(caller, run)
         return Command(caller, run, requests.request_id(request.request_id), requests.body_digest(request))
@@ -187,19 +172,16 @@ class TableServicer:
     ) -> tuple[Play, types_pb2.Hand, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
         hand, seat, token = requests.hand_id(request.hand_id), request.seat, request.token
-        seen: list[tuple[Play, types_pb2.Hand, Closing | None]] = []
 
-        def run(unit: Unit) -> tuple[bytes, Reply]:
+        def run(unit: Unit) -> tuple[Play, types_pb2.Hand, Closing | None]:
             play = self._tables.load(unit, hand)
             if seat != RAIL:
                 require_token(play, seat, token)
-            certified, closing = read_hand(unit, play), read_closing(unit, play)
+            live, certified, closing = unit.hand(hand), types_pb2.Hand(), None
+            answers.FullHand(unit, live).write(certified)
+            if live.close is not None:
+                closing = Closing(unit.entry(live.close))
+                unit.receipt_into(closing, "receipt", live.close)
+            return play, certified, closing
 
-            def reply(proofs: Proofs) -> bytes:
-                seen.append((play, certified(proofs), closing(proofs) if closing is not None else None))
-                return b""
-
-            return hand, reply
-
-        await self._engine.submit(Command("", describing(run, request, caller)), connection)
-        return seen[0]
+        return await self._engine.do(describing_hand(run, hand, caller), connection)

@@ -43,12 +43,12 @@ _CAUSE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Closing:
-    """A hand's close entry, and the tlog-proof text for it."""
+    """A hand's close entry, and the tlog-proof text for it, once it is filled in."""
 
-    receipt: str
     entry: bytes
+    receipt: str = ""
 
 
 def table_hand(play: Play, milliseconds_left: int) -> pb.TableHand:

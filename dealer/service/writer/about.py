@@ -1,45 +1,57 @@
 """What a refusal tells a program of the hand or table that it is about, as far as that is the caller's own (API.md)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from dealer.core.ids import hand_text
 from dealer.errors import Reason, Refused
-from dealer.service.rpc.requests import hand_id
-from dealer.service.writer.change import Reply, Unit
+from dealer.service.writer.change import Unit
 
+T = TypeVar("T")
 _OF_TABLE = (Reason.TABLE_BUSY, Reason.WRONG_NUMBER)
 
 
-Run = Callable[[Unit], tuple[bytes, Reply]]
-
-
-def describing(run: Run, request: Any, caller: str) -> Run:
-    """Returns a command that fills in the metadata of its refusals.
-
-    They are of the hand that the request names; of the table, where a hand was to be opened.
+def describing_hand(run: Callable[[Unit], T], hand: bytes, caller: str) -> Callable[[Unit], T]:
+    """Returns work that fills in the metadata of its refusals: those of a hand.
 
     Args:
-        run: the request's command.
-        request: the request, its form checked.
-        caller: who asked; of another room's hands and tables nothing is told.
+        run: the work.
+        hand: the hand that it is about.
+        caller: who asked; of another room's hands nothing is told.
     """
 
-    def described(unit: Unit) -> tuple[bytes, Reply]:
+    def described(unit: Unit) -> T:
         try:
             return run(unit)
         except Refused as refused:
-            if hasattr(request, "hand_id"):
-                refused.metadata = about_hand(unit, hand_id(request.hand_id), caller)
-            elif refused.reason in _OF_TABLE:
-                refused.metadata = _table(unit, request.table, caller)
+            refused.metadata = about_hand(unit, hand, caller)
+            raise
+
+    return described
+
+
+def describing_table(run: Callable[[Unit], T], table: str, caller: str) -> Callable[[Unit], T]:
+    """Returns work that opens a hand and fills in the metadata of its refusals: those of the table.
+
+    Args:
+        run: the work.
+        table: the table at which it opens a hand.
+        caller: who asked; of another room's tables nothing is told.
+    """
+
+    def described(unit: Unit) -> T:
+        try:
+            return run(unit)
+        except Refused as refused:
+            if refused.reason in _OF_TABLE:
+                refused.metadata = _table(unit, table, caller)
             raise
 
     return described
 
 
 def about_hand(unit: Unit, hand: bytes, caller: str) -> dict[str, str]:
-    """Returns what a refusal tells a caller of a hand; nothing where it is another's."""
+    """Returns what a refusal tells a caller of a hand; nothing if it is another's."""
     try:
         state = unit.hand(hand).state
     except Refused:

@@ -6,8 +6,7 @@ from typing import Protocol, TypeVar
 
 from dealer.errors import Reason, Refused
 from dealer.games.plans import GAMES
-from dealer.log.merkle import CompactTree, NodeReader, inclusion_proof
-from dealer.log.receipt import make_receipt
+from dealer.log.merkle import CompactTree
 from dealer.service.writer.live import LiveHand, load_hand, sealed
 from dealer.service.writer.sources import Sources
 from dealer.store.interface import KeptAnswer, RecordLine, Store, TableRow, one_entry
@@ -65,20 +64,28 @@ class Durable(Protocol):
         """Returns a table."""
 
 
-class Proofs:
-    """Receipts under the checkpoint that a batch has just signed."""
+class Message(Protocol):
+    """An answer's message: whatever can be encoded, always in the same way."""
 
-    def __init__(self, size: int, note: str, read: NodeReader) -> None:
-        self.size, self._note, self._read = size, note, read
-        self._ragged: dict[tuple[int, int], bytes] = {}
-
-    def receipt(self, index: int) -> str:
-        """Returns the tlog-proof text of an entry."""
-        return make_receipt(index, inclusion_proof(index, self.size, self._read, self._ragged), self._note)
+    def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - protobuf's name
+        """Returns its bytes."""
 
 
-Reply = Callable[[Proofs], bytes]
-"""Builds a command's answer once its batch is signed."""
+@dataclass(frozen=True, slots=True)
+class HandAnswer:
+    """What a request is answered with, and the hand that it is about.
+
+    Attributes:
+        hand: its id, 16 bytes.
+        message: the answer. The receipts that belong into it are filled in once the batch is signed.
+    """
+
+    hand: bytes
+    message: Message = field(repr=False)
+
+    def encode(self) -> bytes:
+        """Returns the bytes that are sent, and kept for repeats."""
+        return self.message.SerializeToString(deterministic=True)
 
 
 class Unit:
@@ -93,6 +100,7 @@ class Unit:
         self.seen: list[bytes] = []
         self.records: list[RecordLine] = []
         self.recorded: dict[bytes, Recorded] = {}
+        self.receipts: list[tuple[object, str, int]] = []
         self.after: list[Callable[[], None]] = []
         self._durable, self._below = durable, below
         self.start: int = below.start + len(below.entries) if below else durable.tree.size
@@ -156,6 +164,19 @@ class Unit:
         self.entries.append(entry)
         return self.start + len(self.entries) - 1
 
+    def receipt_into(self, part: object, field: str, index: int) -> None:
+        """Has the receipt of an entry filled in once the batch is signed.
+
+        Args:
+            part: the answer's message, or a part of it.
+            field: the name of its text field for the receipt.
+            index: of the entry, which may be one of this batch.
+        """
+        setattr(part, field, "")  # what cannot be filled in fails here, for its own caller alone
+        if index >= self.start + len(self.entries):
+            raise AssertionError("a receipt is asked for an entry that is not there")
+        self.receipts.append((part, field, index))
+
     def room_for_a_hand(self) -> bool:
         """Tells whether one more hand may be in play."""
         units = [unit for unit in (self, self._below) if unit is not None]
@@ -207,6 +228,7 @@ class Unit:
         self.seen += above.seen
         self.records += above.records
         self.recorded.update(above.recorded)
+        self.receipts += above.receipts
         self.after += above.after
 
     @property

@@ -1,8 +1,8 @@
 """The single writer: carries commands out in order and makes each batch durable with one append (group commit).
 
-A command's way: it runs against the state as the batch has it so far; what it changed joins the batch, or nothing of
-it where it is refused. Then the batch's entries go into the tree, the checkpoint is signed, the answers are built and
-sealed, and one transaction makes all of it durable. Only then is anything shown to anybody.
+A command's way: it runs against the state as the batch has it so far and builds its answer; what it changed joins the
+batch, or nothing of it if it fails. Then the batch's entries go into the tree, the checkpoint is signed, the receipts
+are filled in, and one transaction makes all of it durable. Only then is anything shown to anybody.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 
@@ -22,12 +23,13 @@ from dealer.core.seed import EntropyError, draw_seed
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
-from dealer.log.merkle import CompactTree, Node, leaf_hash
+from dealer.log.merkle import CompactTree, Node, inclusion_proof, leaf_hash
 from dealer.log.note import NoteSigner
+from dealer.log.receipt import make_receipt
 from dealer.service.rpc.status import draining
 from dealer.service.writer.about import about_hand
 from dealer.service.writer.backlog import Backlog
-from dealer.service.writer.change import Limits, Proofs, Recorded, Reply, Unit, open_answer
+from dealer.service.writer.change import HandAnswer, Limits, Recorded, Unit, open_answer
 from dealer.service.writer.hands import lose_hand
 from dealer.service.writer.live import LiveHand, load_hand
 from dealer.service.writer.sources import Sources
@@ -45,6 +47,7 @@ from dealer.store.interface import (
 from dealer.store.remembered import Remembered
 from dealer.store.vault import Purpose, Vault
 
+T = TypeVar("T")
 _log = structlog.get_logger()
 _MAX_BATCH = 512
 _WHAT_TO_DO = (
@@ -82,26 +85,28 @@ class Command:
 
     Attributes:
         caller: whose request ids these are.
-        run: changes the unit and returns how to build the answer; raises `Refused` and has changed nothing.
-        request: the request id; None for one that changes nothing or is the dealer's own.
+        run: changes the unit and builds the answer. What it raises is its own caller's alone, and nothing has changed.
+        request: the request id; None for one that changes nothing.
         body: digest of method and field values.
     """
 
     caller: str
-    run: Callable[[Unit], tuple[bytes, Reply]] = field(repr=False)
+    run: Callable[[Unit], HandAnswer] = field(repr=False)
     request: bytes | None = None
     body: bytes = b""
 
 
 @dataclass(slots=True)
 class _Pending:
-    command: Command
-    future: "asyncio.Future[bytes]"
+    """A request's command, or work of the dealer's own (`command` is None), until it is answered."""
+
+    run: Callable[[Unit], Any]
+    command: Command | None
+    future: "asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop
     source: str
-    hand: bytes = b""
-    reply: Reply | None = None
-    answer: bytes | None = field(default=None, repr=False)
+    made: HandAnswer | None = None
+    value: Any = field(default=None, repr=False)
     error: Exception | None = None
     twin: "_Pending | None" = None
 
@@ -201,18 +206,37 @@ class Engine:
         Raises:
             Refused: the dealer takes no commands at the moment.
         """
-        if self.health.draining:
-            raise draining()
-        loop = asyncio.get_running_loop()
-        pending = _Pending(command, loop.create_future(), loop, source)
-        self._backlog.put(source, pending)
-        if not self.health.writer:  # looked at after `put`: whichever of the two threads comes last, it is answered
-            self._refuse_all()
-        return pending.future
+        return self._enqueue(command.run, command, source)
 
     async def submit(self, command: Command, source: str = "") -> bytes:
         """Has a command carried out and waits for its answer; see `enqueue`."""
         return await self.enqueue(command, source)
+
+    async def do(self, run: Callable[[Unit], T], source: str = "") -> T:
+        """Has work done that is no request, and waits until what it changed is durable.
+
+        Args:
+            run: changes the unit; what it raises has changed nothing.
+            source: the connection that asks for it; "" for the dealer's own.
+
+        Returns:
+            What `run` returned, its receipts filled in.
+
+        Raises:
+            Refused: the dealer takes no commands at the moment, or `run` refused.
+        """
+        future: asyncio.Future[T] = self._enqueue(run, None, source)
+        return await future
+
+    def _enqueue(self, run: Callable[[Unit], Any], command: Command | None, source: str) -> "asyncio.Future[Any]":
+        if self.health.draining:
+            raise draining()
+        loop = asyncio.get_running_loop()
+        pending = _Pending(run, command, loop.create_future(), loop, source)
+        self._backlog.put(source, pending)
+        if not self.health.writer:  # looked at after `put`: whichever of the two threads comes last, it is answered
+            self._refuse_all()
+        return pending.future
 
     def _work(self) -> None:
         """Carries out batch after batch. If anything but `stop` ends that, nobody is left waiting for an answer."""
@@ -278,10 +302,8 @@ class Engine:
                 continue
             if pending.error is not None:
                 pending.future.set_exception(pending.error)
-            elif pending.answer is not None:
-                pending.future.set_result(pending.answer)
             else:
-                pending.future.set_exception(CutcardError("a command was carried out without an answer"))
+                pending.future.set_result(pending.value)
 
     def _read_anew(self) -> None:
         """Reads anew what is durable: of a batch that failed it may be everything or nothing."""
@@ -297,11 +319,11 @@ class Engine:
 
     def _commit(self, batch: list[_Pending]) -> None:
         unit = Unit(self)
-        asked = [(p.command.caller, p.command.request) for p in batch if p.command.request is not None]
-        kept = self.store.answers(asked)
-        pendings: dict[tuple[str, bytes], _Pending] = {}
+        commands = [pending.command for pending in batch if pending.command is not None]
+        kept = self.store.answers([(each.caller, each.request) for each in commands if each.request is not None])
+        firsts: dict[tuple[str, bytes], tuple[bytes, _Pending]] = {}
         for pending in batch:
-            self._run(pending, unit, kept, pendings)
+            self._run(pending, unit, kept, firsts)
         prove = self._prove
         self._make_durable(unit, batch, prove)
         if prove:
@@ -309,13 +331,13 @@ class Engine:
             self._set_health(storage=True)
         for pending in batch:
             if pending.twin is not None:
-                pending.answer, pending.error = pending.twin.answer, pending.twin.error
+                pending.value, pending.error = pending.twin.value, pending.twin.error
         _tell(self.on_hands, list(unit.hands.values()))
         for call in unit.after:
             self._follow_up(call)
 
     def _make_durable(self, unit: Unit, batch: list[_Pending], prove: bool = False) -> None:
-        """Signs what a unit appends, builds the answers, and makes all of it durable; then it is the state.
+        """Signs what a unit appends, fills in the receipts, and makes all of it durable; then it is the state.
 
         With `prove` something is written even if nothing has changed.
         """
@@ -328,14 +350,20 @@ class Engine:
         if len(self._nodes) > _NODE_CACHE:
             self._nodes.clear()
         fresh = {(node.level, node.index): node.hash for node in nodes}
-        proofs = Proofs(tree.size, note, lambda level, index: fresh.get((level, index)) or self._node(level, index))
+
+        def node(level: int, index: int) -> bytes:
+            return fresh.get((level, index)) or self._node(level, index)
+
+        ragged = dict[tuple[int, int], bytes]()
+        for part, name, index in unit.receipts:
+            setattr(part, name, make_receipt(index, inclusion_proof(index, tree.size, node, ragged), note))
         answers = []
         for pending in batch:
-            if pending.reply is not None:
-                pending.answer = pending.reply(proofs)
-                command = pending.command
+            if (made := pending.made) is not None and (command := pending.command) is not None:
+                if pending.value is None:
+                    pending.value = made.encode()
                 if command.request is not None:
-                    answers.append(Answer(command.caller, command.request, command.body, pending.hand, pending.answer))
+                    answers.append(Answer(command.caller, command.request, command.body, made.hand, pending.value))
         if prove:
             self.vault.prove()
         if unit.changed or answers or prove:
@@ -366,25 +394,31 @@ class Engine:
         pending: _Pending,
         unit: Unit,
         kept: Mapping[tuple[str, bytes], KeptAnswer],
-        pendings: dict[tuple[str, bytes], _Pending],
+        firsts: dict[tuple[str, bytes], tuple[bytes, _Pending]],
     ) -> None:
         command = pending.command
         try:
-            if command.request is not None:
+            if command is not None and command.request is not None:
                 key = (command.caller, command.request)
-                if (twin := pendings.get(key)) is not None:
-                    _require_same(twin.command.body, command.body)
-                    pending.twin = twin
+                if (first := firsts.get(key)) is not None:
+                    body, pending.twin = first
+                    _require_same(body, command.body)
                     return
                 if (answer := kept.get(key)) is not None:
                     _require_same(answer.body, command.body)
-                    pending.answer = self._opened(unit, answer)
+                    pending.value = self._opened(unit, answer)
                     return
             mine = Unit(self, unit)
-            pending.hand, pending.reply = command.run(mine)
+            made = pending.run(mine)
+            if command is None:
+                pending.value = made
+            elif not mine.receipts:  # it is whole: encoded here, it can fail for its own caller alone
+                pending.value = made.encode()
             unit.absorb(mine)
-            if command.request is not None:
-                pendings[command.caller, command.request] = pending
+            if command is not None:
+                pending.made = made
+                if command.request is not None:
+                    firsts[command.caller, command.request] = command.body, pending
         except Refused as refused:
             pending.error = refused
         except EntropyError as error:
@@ -453,11 +487,11 @@ class Engine:
         while len(self._recorded_over) > _RECORDED_OVER:
             self.recorded.pop(self._recorded_over.popleft(), None)
 
-    def _forget(self, unit: Unit) -> tuple[bytes, Reply]:
+    def _forget(self, unit: Unit) -> bool:
         more = self.store.forget(unit.now, _FORGET_AT_ONCE)
         if not more:  # keys of hands that were refused after they had taken one
             unit.after.append(lambda: self.vault.slots.give_back_all_but(self._seed_keys))
-        return b"", lambda proofs: b"more" if more else b""
+        return more
 
     def _proof(self) -> str:
         """Returns what a commit writes to prove that it can: after a failure as much as a hand would need, and more."""
@@ -472,23 +506,22 @@ class Engine:
         idle, self._commits_probed = self._commits == self._commits_probed, self._commits
         if idle or not (self.health.entropy and self.health.storage):
             with suppress(Refused):
-                await self.submit(Command("", self._probe))
+                await self.do(self._probe)
             self._commits_probed = self._commits
 
-    def _probe(self, unit: Unit) -> tuple[bytes, Reply]:
+    def _probe(self, unit: Unit) -> None:
         self._prove = True
         if not self.health.entropy:
             drawn = {draw_seed(self.sources.entropy).seen_digest() for _ in range(2)}
             if len(drawn) < 2 or any(map(unit.is_seen, drawn)):
                 raise EntropyError("the entropy source still gives seeds again")
             self._set_health(entropy=True)
-        return b"", lambda proofs: b""
 
     async def forget_expired(self) -> None:
         """Forgets what has expired, a little at a time, so that nobody who plays has to wait for it."""
         more = True
         while more:
-            more = bool(await self.submit(Command("", self._forget)))
+            more = await self.do(self._forget)
             await asyncio.sleep(_FORGET_PAUSE)  # between two slices others have their turn
 
     def table(self, table: str) -> TableRow | None:
@@ -537,7 +570,7 @@ def _tell(call: Callable[..., object], *arguments: object, **values: object) -> 
 
 def _refuse(batch: list[_Pending], why: str) -> None:
     for pending in batch:
-        pending.answer, pending.error = None, Refused(Reason.STORAGE, why)
+        pending.value, pending.error = None, Refused(Reason.STORAGE, why)
 
 
 def _require_same(kept: bytes, asked: bytes) -> None:

@@ -5,7 +5,7 @@ What is needed to find and to forget a piece stands outside of the blob, as its 
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import zstandard
@@ -13,11 +13,10 @@ import zstandard
 from dealer.store.interface import Answer, RecordLine, StoreError
 
 _MEMBER = struct.Struct(">B16s16s32sI")
+MEMBER_BYTES = _MEMBER.size
 _LENGTH = struct.Struct(">I")
 _ANSWER, _RECORD = 0, 1
 _LEVEL = 1
-_PACK = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
-_UNPACK = zstandard.ZstdDecompressor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +62,36 @@ def read_members(data: bytes) -> list[Member]:
     return [Member(kind == _RECORD, hand, request, body, number) for kind, hand, request, body, number in rows]
 
 
-def pack(pieces: Sequence[bytes]) -> bytes:
-    """Returns pieces as one blob, compressed."""
-    length = _LENGTH.pack
-    return _PACK.compress(b"".join([part for piece in pieces for part in (length(len(piece)), piece)]))
+class Packing:
+    """Packs what a batch keeps. Belongs to one thread at a time, as its contexts of zstandard do."""
+
+    def __init__(self) -> None:
+        self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
+        self._decompressor = zstandard.ZstdDecompressor()
+
+    def pack(self, pieces: Sequence[bytes]) -> bytes:
+        """Returns pieces as one blob, compressed."""
+        length = _LENGTH.pack
+        return self._compressor.compress(b"".join([part for piece in pieces for part in (length(len(piece)), piece)]))
+
+    def unpack(self, blob: bytes) -> list[bytes]:
+        """Returns the pieces of a blob.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+        try:
+            data = self._decompressor.decompress(blob)
+            return list(_pieces(data))
+        except (zstandard.ZstdError, struct.error):
+            raise StoreError("the store holds a damaged batch of answers") from None
 
 
-def unpack(blob: bytes) -> list[bytes]:
-    """Returns the pieces of a blob.
-
-    Raises:
-        StoreError: it is damaged.
-    """
-    try:
-        data = _UNPACK.decompress(blob)
-    except zstandard.ZstdError:
-        raise StoreError("the store holds a damaged batch of answers") from None
-    pieces, at = [], 0
+def _pieces(data: bytes) -> Iterator[bytes]:
+    at = 0
     while at < len(data):
         (length,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size
-        pieces.append(data[at : at + length])
+        (piece,) = struct.unpack_from(f"{length}s", data, at)
+        yield piece
         at += length
-    return pieces

@@ -52,13 +52,29 @@ def migrate(path: Path, vault: Vault, log: Callable[[str], None]) -> bool:
     for left in path.parent.glob(f"{fresh.name}*"):
         left.unlink()
     with told(), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)) as old:
-        old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        _have_alone(old, path)
         _copy(old, fresh, vault, log)
     os.link(path, kept)
     fresh.replace(path)
     sync_folder(path.parent)
     log(f"the store is of version {VERSION} now; the old one is {kept}, and can go once all is well")
     return True
+
+
+def _have_alone(old: sqlite3.Connection, path: Path) -> None:
+    """Brings in what was written ahead, and lets nobody else in.
+
+    Another program that had the old file open would go on with its write-ahead log under the new file's name, and that
+    is the end of both.
+    """
+    old.execute("PRAGMA busy_timeout = 2000")
+    try:
+        old.execute("PRAGMA journal_mode = DELETE").fetchone()
+        old.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"another program, such as a sqlite3 shell, has {path} open: end that one, and migrate again ({error})"
+        ) from None
 
 
 def _copy(old: sqlite3.Connection, fresh: Path, vault: Vault, log: Callable[[str], None]) -> None:

@@ -2,20 +2,20 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from dealer.store.interface import Batch, HandRow, KeptAnswer, Sealed, StoreError, TableRow
-from dealer.store.kept import Member, members_of, pack, read_members, unpack, write_members
+from dealer.store.kept import MEMBER_BYTES, Member, Packing, members_of, read_members, write_members
 from dealer.store.needs import Change, Needs
-from dealer.store.vault import Purpose, Vault
+from dealer.store.vault import Purpose, SealLost, Vault
 
 FILE = "cutcard.sqlite3"
 VERSION = 2
 _SCHEMA = """
-BEGIN;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE entries (position INTEGER PRIMARY KEY, entry BLOB NOT NULL) STRICT;
 CREATE TABLE nodes (
@@ -45,13 +45,16 @@ CREATE TABLE records (
   PRIMARY KEY (hand, number)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE seen (digest BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
-COMMIT;
 """
 _SPARE_PAGES = 1024
 """So many free pages of 4 KiB, or an eighth of the file, are kept for what comes; the others go back to the disk."""
 _VACUUM_PAGES = 256
 _PLAYING = "hand, state, referee, offered, committed, NULL, seed_key, secrets"
-_FIND = "SELECT name, request, batch, slot FROM requests JOIN callers ON id = caller WHERE request IN"
+_FIND = """
+SELECT name, request, requests.batch, slot, substr(members, slot * ?1 + 1, ?1), caller
+FROM requests JOIN callers ON id = caller LEFT JOIN kept ON kept.batch = requests.batch WHERE request IN"""
+_BLOBS_OPEN = 8
+"""So many blobs stay open while a batch's repeats are looked up: those that come together are of a few batches."""
 _OVER = "hand, NULL, referee, offered, committed, closed, NULL, NULL"
 
 
@@ -112,18 +115,21 @@ class SqliteStore:
                 check_same_thread=False,
                 cached_statements=64,
             )
-            if not read_only:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = FULL")
-                self._db.execute("PRAGMA secure_delete = FAST")
-                self._db.execute(f"PRAGMA journal_size_limit = {_AHEAD_KEPT}")
-            meta = dict(self._db.execute("SELECT name, value FROM meta"))
-        _check_version(path, meta.get("version"))
-        self.origin: str = meta["origin"]
         self._vault = vault
+        self._packing = Packing()
         self._needs = Needs()
-        if not read_only:
-            self._load_needs()
+        self._keys_to_look_at = True
+        try:
+            with told():
+                meta = dict(self._db.execute("SELECT name, value FROM meta"))
+            _check_version(path, meta.get("version"))
+            self.origin: str = meta["origin"]
+            if not read_only:
+                self._prepare_to_write()
+                self._load_needs()
+        except BaseException:
+            self._db.close()
+            raise
 
     @classmethod
     def create(cls, path: Path, origin: str, checkpoint: str) -> None:
@@ -134,16 +140,22 @@ class SqliteStore:
         """
         if path.exists():
             raise StoreError(f"{path} exists already")
-        with told():
-            db = sqlite3.connect(path, isolation_level=None)
+        with told(), closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written: later it has no effect
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
-            db.executescript(_SCHEMA)
+            db.executescript(f"BEGIN; {_SCHEMA}")
             rows = [("version", str(VERSION)), ("origin", origin)]
             db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             db.execute("INSERT INTO checkpoint VALUES (0, ?)", (checkpoint,))
-            db.close()
+            db.execute("COMMIT")
+
+    def _prepare_to_write(self) -> None:
+        with told():
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA secure_delete = FAST")
+            self._db.execute(f"PRAGMA journal_size_limit = {_AHEAD_KEPT}")
 
     def commit(self, batch: Batch) -> None:
         """See `Store.commit`."""
@@ -210,13 +222,15 @@ class SqliteStore:
             members = members_of(batch.answers, self._callers(batch), batch.records)
             pieces = [*(each.answer for each in batch.answers), *(each.line for each in batch.records)]
             id_ = self._needs.last + 1
-            sealed = self._opened_vault().seal_answer(time.monotonic(), pack(pieces), _context(id_))
+            listed = write_members(members)
+            blob = self._packing.pack(pieces)
+            sealed = self._opened_vault().seal_answer(time.monotonic(), blob, _context(id_, listed))
             key = sealed.key
         change = self._needs.change(batch, members, key)
         if members:
             expires = batch.expires if id_ in change.finished else None
             db.execute("INSERT INTO batches VALUES (?, ?, ?)", (id_, key, expires))
-            db.execute("INSERT INTO kept VALUES (?, ?, ?)", (id_, write_members(members), sealed.data))
+            db.execute("INSERT INTO kept VALUES (?, ?, ?)", (id_, listed, sealed.data))
             slots = list(enumerate(members))
             db.executemany(
                 "INSERT INTO requests VALUES (?, ?, ?, ?)",
@@ -310,35 +324,38 @@ class SqliteStore:
             return {}
         places = ", ".join("?" * len(asked))
         query = f"{_FIND} ({places})"
-        wanted = set(asked)
+        wanted, pieces = set(asked), lru_cache(_BLOBS_OPEN)(self._pieces)
         with told():
-            rows = self._db.execute(query, [request for _, request in asked]).fetchall()
-            return {
-                (name, request): self._kept_answer(name, request, batch, slot)
-                for name, request, batch, slot in rows
-                if (name, request) in wanted
-            }
-
-    def _kept_answer(self, caller: str, request: bytes, batch: int, slot: int) -> KeptAnswer:
-        (members,) = self._db.execute("SELECT members FROM kept WHERE batch = ?", (batch,)).fetchone()
-        member = read_members(members)[slot]
-        return KeptAnswer(caller, request, member.body, member.hand, lambda: self._pieces(batch)[slot])
+            rows = self._db.execute(query, [MEMBER_BYTES, *(request for _, request in asked)]).fetchall()
+        return {
+            (name, request): _kept_answer(name, request, caller, member, partial(_piece, pieces, batch, slot))
+            for name, request, batch, slot, member, caller in rows
+            if (name, request) in wanted
+        }
 
     def record(self, hand: bytes) -> list[bytes]:
         """See `Store.record`."""
         with told():
             rows = self._db.execute(
-                "SELECT batch, slot FROM records WHERE hand = ? ORDER BY number", (hand,)
+                "SELECT number, batch, slot FROM records WHERE hand = ? ORDER BY number", (hand,)
             ).fetchall()
-        pieces = {batch: self._pieces(batch) for batch in {batch for batch, _ in rows}}
-        return [pieces[batch][slot] for batch, slot in rows]
+        if [number for number, _, _ in rows] != list(range(len(rows))):
+            return []  # pieces lie in several batches, and those that expired first have been forgotten
+        pieces = lru_cache(1)(self._pieces)
+        return [pieces(batch)[slot] for _, batch, slot in rows]
 
     def _pieces(self, batch: int) -> list[bytes]:
-        """Opens a batch's blob."""
-        row = self._one("SELECT answer_key, sealed FROM batches JOIN kept ON batch = id WHERE id = ?", batch)
+        """Opens a batch's blob.
+
+        Raises:
+            SealLost: its key is gone, or it has been forgotten since it was found.
+        """
+        row = self._one("SELECT answer_key, sealed, members FROM batches JOIN kept ON batch = id WHERE id = ?", batch)
         if row is None:
-            raise StoreError(f"the store has no batch {batch}")
-        return unpack(self._opened_vault().open(Purpose.ANSWER, Sealed(*row), _context(batch)))
+            raise SealLost(f"batch {batch} of kept answers has been forgotten")
+        key, data, members = row
+        blob = self._opened_vault().open(Purpose.ANSWER, Sealed(key, data), _context(batch, members))
+        return self._packing.unpack(blob)
 
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""
@@ -347,8 +364,10 @@ class SqliteStore:
     def forget(self, now: int, most: int) -> bool:
         """See `Store.forget`."""
         gone = self._forget_batches(now, most)
-        if self._needs.drop(gone):
+        self._keys_to_look_at |= self._needs.drop(gone)
+        if self._keys_to_look_at:  # at the first time too: a crash may have come between a batch's end and its key's
             self._opened_vault().destroy_unused(Purpose.ANSWER, self._needs.keys)
+            self._keys_to_look_at = False
         return self._give_back() or bool(gone)
 
     def _forget_batches(self, now: int, most: int) -> dict[int, int]:
@@ -426,8 +445,22 @@ def _check_version(path: Path, version: str | None) -> None:
     raise StoreError(f"{path} is a store of version {version}, and this dealer reads {VERSION}: use a newer dealer")
 
 
-def _context(batch: int) -> bytes:
-    return b"batch" + batch.to_bytes(8, "big")
+def _context(batch: int, members: bytes) -> bytes:
+    """What a blob is sealed for: nobody's request finds another one's answer in it, whatever the rows say."""
+    return b"batch" + batch.to_bytes(8, "big") + members
+
+
+def _kept_answer(
+    name: str, request: bytes, caller: int, member: bytes | None, open_: Callable[[], bytes]
+) -> KeptAnswer:
+    for m in read_members(member or b""):
+        if (m.record, m.request, m.number) == (False, request, caller):
+            return KeptAnswer(name, request, m.body, m.hand, open_)
+    raise StoreError("the store holds a request without its answer")
+
+
+def _piece(pieces: Callable[[int], list[bytes]], batch: int, slot: int) -> bytes:
+    return pieces(batch)[slot]
 
 
 def _sealed(row: HandRow) -> tuple[int | None, bytes | None]:

@@ -16,7 +16,7 @@ from dealer.service.server import Settings
 from dealer.service.writer.change import Limits
 from dealer.service.writer.sources import Sources
 from dealer.store.escrow import EscrowKey, make_escrow_pair
-from dealer.store.kept import unpack
+from dealer.store.kept import Packing
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import dealer_inside
@@ -61,10 +61,10 @@ def everything_that_opens(folder: Path) -> bytes:
     found = [path.read_bytes() for path in (folder / "db").iterdir()]
     rows = [(sealed, hand) for hand, sealed in sealed_seeds(folder).items()]
     with closing(sqlite3.connect(folder / "db" / "cutcard.sqlite3")) as db:
-        batches = db.execute("SELECT batch, sealed FROM kept").fetchall()
-    kept = [opened(keys, sealed, b"batch" + batch.to_bytes(8, "big")) for batch, sealed in batches]
+        batches = db.execute("SELECT batch, sealed, members FROM kept").fetchall()
+    kept = [opened(keys, sealed, b"batch" + batch.to_bytes(8, "big") + members) for batch, sealed, members in batches]
     plain = [opened(keys, sealed, context) for sealed, context in rows]
-    plain += [None if blob is None else b"\0".join(unpack(blob)) for blob in kept]
+    plain += [None if blob is None else b"\0".join(Packing().unpack(blob)) for blob in kept]
     assert None not in plain, "the test itself must be able to open what can be opened"
     return b"\0".join([*found, *filter(None, plain)])
 

@@ -153,3 +153,14 @@ def test_a_store_of_a_later_version_is_refused(data: Path) -> None:
         assert refused.returncode == 1
         assert "version 77" in refused.stderr
         assert "newer dealer" in refused.stderr
+
+
+def test_a_store_that_another_program_has_open_is_left_as_it_is(data: Path) -> None:
+    store = data / "db" / "cutcard.sqlite3"
+    with closing(sqlite3.connect(store)) as shell:
+        shell.execute("SELECT count(*) FROM answers").fetchall()
+        refused = run_tool("dealer", "migrate", "--data-dir", data)
+        assert refused.returncode == 1
+        assert "another program" in refused.stderr
+        assert version_of(store) == 1
+    migrated(data)

@@ -8,6 +8,7 @@ import click
 
 from audit.commands.deck_options import deck_kind, only_passing_option
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
+from audit.commands.progress import deck_bars
 from audit.errors import InputError
 from audit.report.stats_words import what_is_left_out
 from audit.stats.bits import uniform_bits
@@ -44,12 +45,13 @@ def bits(
     if output.isatty() and not force:
         raise click.UsageError("these are raw bytes: send them to a file or a program, or say --force")
     options = Options(key, escrow_keys(escrow_key_files), allow_test=allow_test)
-    opener = log_opener(options, only_passing=only_passing)
-    source = open_source(sources, kind=deck_kind(sources, deck), open_log=opener)
     written = 0
-    for packed in uniform_bits(chunk.decks for chunk in source):
-        output.write(packed)
-        written += len(packed)
+    with deck_bars() as bars:
+        opener = log_opener(options, only_passing=only_passing, progress=bars.verified)
+        source = open_source(sources, kind=deck_kind(sources, deck), open_log=opener, compared=bars.compared)
+        for packed in uniform_bits(chunk.decks for chunk in source):
+            output.write(packed)
+            written += len(packed)
     output.flush()
     for note in (*source.notes, *map(what_is_left_out, source.logs)):
         if note:

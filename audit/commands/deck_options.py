@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,10 +12,11 @@ import click
 import numpy as np
 
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
-from audit.commands.progress import decks_bar
+from audit.commands.progress import DeckBars, deck_bars
 from audit.commands.run import command_line, inputs, note_input
+from audit.commands.standard_input import StandardInput
 from audit.hand.escrow import EscrowKeys
-from audit.report.console import ReportConsole, print_json
+from audit.report.console import console, print_json
 from audit.report.subject import file_digest, subject
 from audit.stats.batch import Bytes
 from audit.stats.counting.corpus import SEATS, Corpus, family_names
@@ -182,18 +183,54 @@ def collected(
     return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test, only_passing)
 
 
-def open_decks(options: DeckOptions) -> tuple[Decks, Bytes | None]:
-    """The decks and the order that they were in before the shuffle, None for the reference order.
+@dataclass(frozen=True)
+class OpenDecks:
+    """Decks to be read once.
+
+    Attributes:
+        source: the decks.
+        order: (n,) the place of each card before the shuffle; None for the reference order.
+        counted: to be told of decks that were read, for the bar.
+    """
+
+    source: Decks
+    order: Bytes | None
+    counted: Callable[[int], None]
+
+
+@contextmanager
+def open_decks(options: DeckOptions) -> Iterator[OpenDecks]:
+    """Opens the decks that a command line names, with progress bars on a terminal.
+
+    At the end the digest of standard input is noted, if that was read.
 
     Raises:
         InputError: for what cannot be read.
     """
+    stdin = StandardInput()
+    with deck_bars() as bars:
+        source, order = _opened(options, bars, stdin)
+        try:
+            yield OpenDecks(source, order, lambda decks: bars.counted(decks, source.total))
+        finally:
+            if stdin.was_read:
+                note_input(stdin.digest())
+
+
+def _opened(options: DeckOptions, bars: DeckBars, stdin: StandardInput) -> tuple[Decks, Bytes | None]:
     kind = deck_kind(options.sources, options.deck)
     place = read_order(options.order, kind)
     in_order = bool(np.array_equal(place, np.arange(kind.size)))
     verifying = Options(options.key, options.escrow, (), options.allow_test, options.jobs or cores())
-    opener = log_opener(verifying, only_passing=options.only_passing)
-    source = open_source(options.sources, kind=kind, strata=options.strata, open_log=opener)
+    opener = log_opener(verifying, only_passing=options.only_passing, progress=bars.verified)
+    source = open_source(
+        options.sources,
+        kind=kind,
+        strata=options.strata,
+        open_log=opener,
+        stdin=stdin.stream,
+        compared=bars.compared,
+    )
     return source, None if in_order else place
 
 
@@ -217,19 +254,18 @@ def _array_width(source: str) -> int | None:
 
 
 def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Decks]:
-    """Counts all decks, with a progress bar on a terminal; with the counts comes the source, read to its end."""
-    source, order = open_decks(options)
-    with decks_bar(source.total) as progress:
+    """Counts all decks; with the counts comes the source, read to its end."""
+    with open_decks(options) as decks:
         corpus = count_source(
-            source,
-            order=order,
+            decks.source,
+            order=decks.order,
             names=options.tests,
             dimensions=options.dimensions,
             processes=options.jobs,
             for_merging=for_merging,
-            progress=progress,
+            progress=decks.counted,
         )
-    return corpus, source
+    return corpus, decks.source
 
 
 alpha_option = click.option(
@@ -274,5 +310,5 @@ def show(result: BatteryResult, output: str, report: Path | None, reports: Seque
     else:
         from audit.report.stats_text import print_result
 
-        print_result(result, ReportConsole(soft_wrap=False), about)
+        print_result(result, console(), about)
     return EXIT_CODES[result.verdict]

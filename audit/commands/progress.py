@@ -13,6 +13,7 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     Task,
+    TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -22,20 +23,50 @@ from rich.text import Text
 
 
 class _Rate(ProgressColumn):
-    """Decks so far, and how many a second once that is known."""
+    """How many are done so far, and how many a second once that is known."""
 
     def render(self, task: Task) -> Text:
         """The column's text."""
         speed = "" if task.speed is None else f", {task.speed:,.0f} a second"
-        return Text(f"{task.completed:,.0f} decks{speed}", justify="right")
+        return Text(f"{task.completed:,.0f} {task.fields['unit']}{speed}", justify="right")
+
+
+class DeckBars:
+    """A line for each thing that is done with decks, which appears with the first news of it.
+
+    Args:
+        bar: where the lines are shown.
+    """
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._lines: dict[str, TaskID] = {}
+
+    def verified(self, done: int, total: int) -> None:
+        """Shows how many entries of a log are verified, and how many there are; the next log takes the same line."""
+        self._bar.update(self._line("verifying", "entries"), completed=done, total=total)
+
+    def compared(self, decks: int) -> None:
+        """Shows that more decks were compared with other sources' decks."""
+        self._bar.advance(self._line("comparing", "decks"), decks)
+
+    def counted(self, decks: int, total: int | None) -> None:
+        """Shows that more decks were counted, and how many there are, if that is known."""
+        line = self._line("counting", "decks")
+        self._bar.update(line, advance=decks, total=total)
+
+    def _line(self, doing: str, unit: str) -> TaskID:
+        if doing not in self._lines:
+            self._lines[doing] = self._bar.add_task(doing, total=None, unit=unit)
+        return self._lines[doing]
 
 
 @contextmanager
-def decks_bar(total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar with decks a second; it is told how many more decks are done."""
-    with _progress(TextColumn("counting"), BarColumn(), TaskProgressColumn(), _Rate(), TimeRemainingColumn()) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda decks: bar.advance(task, decks)
+def deck_bars() -> Iterator[DeckBars]:
+    """Lines with bars and rates for verifying logs, comparing sources and counting decks."""
+    doing = TextColumn("{task.description}")
+    with _progress(doing, BarColumn(), TaskProgressColumn(), _Rate(), TimeRemainingColumn()) as bar:
+        yield DeckBars(bar)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from audit.commands.deck_options import (
     show,
 )
 from audit.commands.options import format_option
-from audit.commands.progress import decks_bar, working
+from audit.commands.progress import working
 from audit.errors import InputError
 from audit.stats.judging.battery import judge, no_decks, unreadable
 from audit.stats.judging.sequential import watch
@@ -70,9 +70,9 @@ def stats(
 
 def _tested(options: DeckOptions, alpha: float, sequential: bool) -> tuple[BatteryResult, Sequence[Report]]:
     if sequential:
-        source, order = open_decks(options)
-        with decks_bar(source.total) as progress:
-            return watch(source, alpha, order=order, names=options.tests, progress=progress), source.reports
+        with open_decks(options) as opened:
+            result = watch(opened.source, alpha, order=opened.order, names=options.tests, progress=opened.counted)
+        return result, opened.source.reports
     corpus, source = count_decks(options)
     with working("judging"):
         result = judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)

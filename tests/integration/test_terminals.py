@@ -63,6 +63,15 @@ def test_a_terminal_gives_the_exit_code_of_a_pipe(
     assert code != 70
 
 
+def test_a_terminal_shows_what_is_verified_compared_and_counted(place: Path) -> None:
+    lines = (place / "decks.txt").read_text().splitlines(keepends=True)
+    (place / "others.txt").write_text("".join(reversed(lines[:100])))
+    code, sent = on_terminal("audit", "stats", place / "log", place / "decks.txt", place / "others.txt", "--jobs", "1")
+    assert code == 0, sent
+    for doing, unit in (("verifying", "entries"), ("comparing", "decks"), ("counting", "decks")):
+        assert re.search(rf"{doing}\b.*\d {unit}", sent), doing
+
+
 def test_bits_go_to_a_terminal_only_by_force(place: Path) -> None:
     assert on_terminal("audit", "bits", place / "decks.txt")[0] == 2
     assert on_terminal("audit", "bits", place / "decks.txt", "--force")[0] == 0

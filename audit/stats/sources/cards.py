@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,6 +26,10 @@ _SYMBOLS = [
     ("\N{VARIATION SELECTOR-16}".encode(), b""),
 ]
 """Suits as symbols, and what tells a screen to draw them as text or as pictures."""
+
+
+_DECK_COLUMNS = frozenset({"cards", "deck", "decks", "order", "shuffle"})
+_NUMBERED = re.compile(r"([A-Za-z _.#-]*)([0-9]{1,4})")
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,33 @@ def _spelt(line: bytes, kind: DeckKind) -> bytes:
     if len(tokens) == 1 and len(tokens[0]) == 2 * kind.size:
         tokens = [tokens[0][at : at + 2] for at in range(0, 2 * kind.size, 2)]
     return b" ".join(tokens) + b"\n"
+
+
+def header_length(text: bytes, kind: DeckKind) -> int:
+    """Returns how many bytes at the front of a file's text are a line of column names, 0 if there is none for certain.
+
+    The line below it must be a deck with as many cells. For a cell a card the names count from 0 or 1 (`card1` to
+    `card52`, or `0` to `51`); for a cell a deck the name is one of `_DECK_COLUMNS`. So no deck, in whatever spelling,
+    is taken for a header.
+    """
+    lines = text.removeprefix(_BYTE_ORDER_MARK).split(b"\n", 2)
+    if len(lines) < 3 or not lines[0].isascii() or _regular(_spelt(lines[1], kind), kind) is None:
+        return 0
+    for separator in ",;\t":
+        names, cells = (next(csv.reader([line.decode().strip()], delimiter=separator), []) for line in lines[:2])
+        if len(names) == len(cells) == 1 and names[0].strip().lower() in _DECK_COLUMNS:
+            return text.index(b"\n") + 1
+        if len(names) == len(cells) == kind.size and _count_up([name.strip() for name in names]):
+            return text.index(b"\n") + 1
+    return 0
+
+
+def _count_up(names: Sequence[str]) -> bool:
+    """Whether names are one stem with the numbers from 0 or 1 on."""
+    parts = [_NUMBERED.fullmatch(name) for name in names]
+    stems = {part[1] if part else None for part in parts}
+    numbers = [int(part[2]) for part in parts if part]
+    return len(stems) == 1 and None not in stems and numbers in ([*range(len(names))], [*range(1, len(names) + 1)])
 
 
 def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDArray[np.uint8]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from audit.errors import InputError
 from audit.files import open_regular
 from audit.stats.results import CHUNK, Chunk, LogSample
-from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, parse_block, what_repeats
+from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, header_length, parse_block, what_repeats
 from audit.whole.verify import Report
 
 _NPY_MAGIC = b"\x93NUMPY"
@@ -75,7 +75,7 @@ class TextDecks(_Unlabelled):
             InputError: For a file that cannot be read and for a line that is no deck.
         """
         with _opened(self._path, self.name) as stream:
-            yield from _chunks_of_text(stream, self._kind, self.name)
+            yield from _chunks_of_text(stream, self._kind, self.name, self.notes)
 
 
 class StreamDecks(_Unlabelled):
@@ -104,7 +104,7 @@ class StreamDecks(_Unlabelled):
         """Chunks of up to `CHUNK` decks; InputError for a line that is no deck."""
         if self._kept:
             self._stream.seek(0)
-        yield from _chunks_of_text(self._stream, self._kind, self.name)
+        yield from _chunks_of_text(self._stream, self._kind, self.name, self.notes)
 
 
 class ArrayDecks(_Unlabelled):
@@ -147,9 +147,7 @@ class ArrayDecks(_Unlabelled):
 
 
 def open_file(path: Path, kind: DeckKind) -> Part:
-    """The decks of a file, by its first bytes and its name: a `.npy` array or text, a pipe always text."""
-    if path.exists() and not path.is_file():
-        return StreamDecks(_opened(path, str(path)), str(path), kind)
+    """The decks of a file, by its first bytes and its name: a `.npy` array or text."""
     with _opened(path, str(path)) as stream:
         magic = stream.read(len(_NPY_MAGIC))
     if magic.startswith(_ZIP_MAGIC):
@@ -202,7 +200,8 @@ def _blocks_of_lines(stream: BinaryIO, size: int) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _chunks_of_text(stream: BinaryIO, kind: DeckKind, name: str) -> Iterator[Chunk]:
+def _chunks_of_text(stream: BinaryIO, kind: DeckKind, name: str, notes: list[str]) -> Iterator[Chunk]:
+    """Chunks of up to `CHUNK` decks; a line of column names in front is passed over, and `notes` says so."""
     line, first = 1, 0
     blanks = b""
     for block in _blocks_of_lines(stream, CHUNK * 3 * kind.size):
@@ -213,6 +212,10 @@ def _chunks_of_text(stream: BinaryIO, kind: DeckKind, name: str) -> Iterator[Chu
         text, blanks = whole[:end], whole[end:]
         if not text:
             continue
+        if line == 1 and (header := header_length(text, kind)):
+            note = f"{name}: its first line is no deck but names of columns, and is passed over"
+            notes[:] = [note]  # once, however often the source is read
+            text, line = text[header:], 2
         decks = parse_block(text, kind, name, line)
         line += len(decks)
         for start in range(0, len(decks), CHUNK):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -148,11 +148,20 @@ class LogDecks:
         options: what to verify it with.
         kind: the deck kind; hands with another are left out and counted in a note.
         only_passing: count the hands that pass of a log that does not verify.
+        progress: told how many entries are verified, and how many there are.
     """
 
     labelled = True
 
-    def __init__(self, log: Log, options: Options, kind: DeckKind, *, only_passing: bool = False) -> None:
+    def __init__(
+        self,
+        log: Log,
+        options: Options,
+        kind: DeckKind,
+        *,
+        only_passing: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
         self.name = log.address
         self.total: int | None = None
         self.notes: list[str] = []
@@ -162,6 +171,7 @@ class LogDecks:
         self._options = options
         self._kind = kind
         self._only_passing = only_passing
+        self._progress = progress
         self._spool: _Spool | None = None
         self._dealer = ""
 
@@ -178,7 +188,9 @@ class LogDecks:
 
     def _verified(self) -> _Spool:
         spool, accused = _Spool(self._kind), _Accused()
-        report = verify(self._log, self._options, take_decks=spool.take, take_finding=accused.take)
+        report = verify(
+            self._log, self._options, progress=self._progress, take_decks=spool.take, take_finding=accused.take
+        )
         if report.exit_code == EXIT_CODES["unreadable"]:
             why = "; ".join(report.missing[:_NAMED_REASONS]) or "a test record, which --allow-test would let in"
             raise InputError(why if self.name in why else f"{self.name}: {why}")
@@ -230,10 +242,12 @@ def _id(hand: str) -> bytes:
         return b""
 
 
-def log_opener(options: Options, *, only_passing: bool = False) -> OpenLog:
-    """Opens logs for `open_source`, all verified with the same options."""
+def log_opener(
+    options: Options, *, only_passing: bool = False, progress: Callable[[int, int], None] | None = None
+) -> OpenLog:
+    """Opens logs for `open_source`, all verified with the same options; for `progress` see `LogDecks`."""
 
     def opened(address: str, kind: DeckKind) -> Part:
-        return LogDecks(open_log(address), options, kind, only_passing=only_passing)
+        return LogDecks(open_log(address), options, kind, only_passing=only_passing, progress=progress)
 
     return opened

@@ -29,12 +29,19 @@ def is_log(source: str) -> bool:
 class Decks:
     """All sources one after the other: the `Source` that the battery reads, once, from front to end."""
 
-    def __init__(self, parts: Sequence[Part], label_files: Sequence[LabelFile], notes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        label_files: Sequence[LabelFile],
+        notes: Sequence[str],
+        compared: Callable[[int], None],
+    ) -> None:
         self.name = ", ".join(part.name for part in parts)
         self.cards: int | None = None
         self.notes = list(notes)
         self._parts = parts
         self._label_files = label_files
+        self._compared = compared
 
     @property
     def total(self) -> int | None:
@@ -55,7 +62,7 @@ class Decks:
     def __iter__(self) -> Iterator[Chunk]:
         """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""
         first = 0
-        again = _copies(self._parts)
+        again = _copies(self._parts, self._compared)
         seen: set[bytes] = set()
         for part, note in zip(self._parts, again, strict=True):
             if note:
@@ -105,6 +112,7 @@ def open_source(
     strata: Sequence[tuple[str, Path]] = (),
     open_log: OpenLog | None = None,
     stdin: BinaryIO | None = None,
+    compared: Callable[[int], None] = lambda decks: None,
 ) -> Decks:
     """Opens the SOURCEs of a command line (API.md) as one stream.
 
@@ -115,6 +123,7 @@ def open_source(
             own (all but logs), all such sources in the order given.
         open_log: Opens a log; without it a log is refused.
         stdin: Standard input's bytes, of this process if not given.
+        compared: Told how many more decks were compared with other sources', which comes before the first is yielded.
 
     Returns:
         One stream. A file named twice is left out here, a copy of another source while reading.
@@ -143,10 +152,10 @@ def open_source(
         for part in parts:
             if isinstance(part, StreamDecks):
                 part.keep()
-    return Decks(parts, [LabelFile(dimension, path) for dimension, path in strata], notes)
+    return Decks(parts, [LabelFile(dimension, path) for dimension, path in strata], notes, compared)
 
 
-def _copies(parts: Sequence[Part]) -> list[str]:
+def _copies(parts: Sequence[Part], compared: Callable[[int], None]) -> list[str]:
     """For each source a note if it is a copy: all its decks, ten or more, stand in another source."""
     if len(parts) < 2:
         return [""] * len(parts)
@@ -155,6 +164,7 @@ def _copies(parts: Sequence[Part]) -> list[str]:
         lists.begin()
         for chunk in part:
             lists.add(whole_deck_keys(chunk.decks))
+            compared(len(chunk.decks))
     copies = lists.copies([part.labelled for part in parts])
     notes = [""] * len(parts)
     for number, holder in copies.items():

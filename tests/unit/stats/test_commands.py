@@ -157,6 +157,33 @@ def test_each_answer_says_of_what_it_is(folder: Path) -> None:
         assert told["of"]["code_digest"] in text.replace("\n", "").replace(" ", "")
 
 
+@pytest.mark.parametrize("watching", [[], ["--sequential"]])
+def test_the_digest_of_standard_input_stands_in_the_report(watching: list[str]) -> None:
+    text = "".join(" ".join(_NAMES[deck]) + "\n" for deck in fair(150, 3))
+    of = json.loads(_run("stats", "-", "--jobs", 1, "--json", *watching, given=text).output)["of"]
+    assert of["inputs"] == [{"name": "standard input", "sha256": hashlib.sha256(text.encode()).hexdigest()}]
+
+
+def test_what_was_not_read_of_standard_input_is_not_in_its_digest() -> None:
+    text = "".join(" ".join(_NAMES[deck]) + "\n" for deck in _riffled(40_000))
+    of = json.loads(_run("stats", "-", "--json", "--sequential", given=text).output)["of"]
+    (given,) = of["inputs"]
+    count = int(given["name"].removeprefix("standard input, its first ").removesuffix(" bytes").replace(",", ""))
+    assert 0 < count < len(text)
+    assert given["sha256"] == hashlib.sha256(text.encode()[:count]).hexdigest()
+
+
+def test_no_line_of_a_report_is_broken_in_a_pipe(folder: Path) -> None:
+    path = folder / ("a name that is longer than a screen is wide, with words to break at " * 2 + ".npy")
+    np.save(path, fair(120, 3))
+    lines = _run("stats", path, "--jobs", 1).output.splitlines()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert f"  input    sha256 {digest}  {path}" in lines
+    unseen = json.loads(_run("stats", path, "--jobs", 1, "--json").output)["detectable"]
+    assert unseen
+    assert {f"  {each['sentence']}" for each in unseen} <= {*lines}
+
+
 def test_sequential_says_when_it_rang(folder: Path) -> None:
     result = json.loads(_run("stats", folder / "riffled.npy", "--sequential", "--json").output)
     assert result["verdict"] == "fail"

@@ -180,3 +180,44 @@ def test_indexes_in_text_are_refused_with_the_command_that_turns_them_into_ours(
     subprocess.run("sed" + command, shell=True, check=True, cwd=tmp_path)
     (chunk,) = open_source([str(tmp_path / "decks.npy")])
     assert np.array_equal(chunk.decks, decks)
+
+
+def test_a_line_of_column_names_is_passed_over_and_said(tmp_path):
+    decks = shuffled(20)
+    lists = {
+        "card1 to card52": (",", ",".join(f"card{at}" for at in range(1, 53))),
+        "numbers from 0, as pandas writes them": (";", ";".join(map(str, range(52)))),
+        "quoted, after a byte order mark": (",", "\ufeff" + ",".join(f'"Position {at:02}"' for at in range(52))),
+        "one column": (" ", "deck\r"),
+    }
+    for between, header in lists.values():
+        found, _, source = read(f"{header}\n{as_lines(decks, between=between)}", tmp_path)
+        assert np.array_equal(found, decks)
+        assert source.notes == [
+            f"{tmp_path / 'decks.txt'}: its first line is no deck but names of columns, and is passed over"
+        ]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ",".join(f"card{at}" for at in range(1, 52)),
+        ",".join(f"card{at}" for at in [*range(1, 52), 51]),
+        ",".join(["card"] * 52),
+        ",".join(card.lower() for card in NEW_DECK),
+        ",".join(f"the {card}" for card in NEW_DECK),
+        ",".join([*NEW_DECK[:51], "card52"]),
+        "hands",
+        "",
+    ],
+)
+def test_a_first_line_that_may_be_a_deck_or_anything_else_is_refused(header, tmp_path):
+    with pytest.raises(InputError, match="line 1: "):
+        read(f"{header}\n{as_lines(shuffled(3), between=',')}", tmp_path)
+    with pytest.raises(InputError, match="line 1: "):
+        read(f"{','.join(f'card{at}' for at in range(52))}\n", tmp_path)
+
+
+def test_a_line_below_column_names_has_the_number_that_an_editor_shows(tmp_path):
+    with pytest.raises(InputError, match="line 4: "):
+        read("deck\n" + as_lines(shuffled(2)) + "wrong\n", tmp_path)

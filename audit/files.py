@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -17,12 +17,12 @@ _KINDS = {
 }
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Opens a file for reading; symbolic links are followed.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file: a pipe without a writer would make its reader wait for
-            ever, and a device may never end. `strerror` says which.
+        OSError: it cannot be opened, or is no regular file: a pipe without a writer would make its reader wait
+            without end, and a device may never end. `strerror` says which.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_BINARY", 0))
     try:

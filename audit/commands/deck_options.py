@@ -24,6 +24,7 @@ from audit.stats.counting.count import count_source
 from audit.stats.counting.pool import cores
 from audit.stats.results import BatteryResult
 from audit.stats.sources import DECK_KINDS, STANDARD52, DeckKind, open_source, read_order
+from audit.stats.sources.files import load_array
 from audit.stats.sources.logs import log_opener
 from audit.stats.sources.opening import Decks
 from audit.tlog.keys import VerifierKey
@@ -247,7 +248,7 @@ def _array_width(source: str) -> int | None:
     if not source.endswith(".npy"):
         return None
     try:
-        array = np.load(source, mmap_mode="r", allow_pickle=False)
+        array = load_array(Path(source))
     except (OSError, ValueError, EOFError):
         return None
     return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None

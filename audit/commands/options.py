@@ -50,10 +50,12 @@ class VerifierKeyType(click.ParamType[VerifierKey]):
         if isinstance(value, VerifierKey):
             return value
         try:
-            text = key_text(read_file(value, MAX_KEY_BYTES)) if _is_file(value) else value
+            text = key_text(read_file(value, MAX_KEY_BYTES)) if _is_there(value) else value
             return VerifierKey.parse(text.strip())
-        except (FormatError, InputError) as error:
-            what = "the file's text" if _is_file(value) else "no such file, and as a key"
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        except FormatError as error:
+            what = "the file's text" if _is_there(value) else "no such file, and as a key"
             self.fail(f"{value}: {what}: {error}", param, ctx)
 
 
@@ -87,9 +89,9 @@ class FileType(click.ParamType[tuple[str, bytes]]):
             self.fail(str(error), param, ctx)
 
 
-def _is_file(value: str) -> bool:
+def _is_there(value: str) -> bool:
     try:
-        return Path(value).is_file()
+        return Path(value).exists()
     except (OSError, ValueError):
         return False
 

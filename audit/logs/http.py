@@ -8,8 +8,9 @@ import socket
 import threading
 import time
 import zlib
+from base64 import b64encode
 from typing import Any
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, unquote
 
 from audit.errors import InputError
 from audit.logs.log import MOST_BYTES, StaticLog
@@ -75,9 +76,7 @@ class HttpLog(StaticLog):
         watch = threading.Timer(seconds, _break_off, [self._connection.sock])
         watch.start()
         try:
-            self._connection.request(
-                "GET", target, headers={"User-Agent": "cutcard-audit", "Accept-Encoding": "gzip, identity"}
-            )
+            self._connection.request("GET", target, headers=self._headers())
             response = self._connection.getresponse()
             data = response.read(MOST_BYTES)
         finally:
@@ -90,6 +89,14 @@ class HttpLog(StaticLog):
         if len(data) == MOST_BYTES:
             self.close()  # what is left unread would be taken for the next answer
         return response.status, _undone(data, response.getheader("Content-Encoding")), response.getheader("Location")
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"User-Agent": "cutcard-audit", "Accept-Encoding": "gzip, identity"}
+        if self._address.username is not None:
+            # RFC 7617. No redirect is followed, so they go to the host that was named and to no other.
+            credentials = f"{unquote(self._address.username)}:{unquote(self._address.password or '')}"
+            headers["Authorization"] = f"Basic {b64encode(credentials.encode()).decode()}"
+        return headers
 
 
 def _undone(data: bytes, encoding: str | None) -> bytes:

@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from audit.outside import shown
 from audit.plural import raised
 from audit.stats.cards.names import card_name, rank_name
 from audit.stats.results import Bars, TestResult
@@ -227,7 +228,10 @@ def bars(tests: Sequence[TestResult]) -> str:
 
 
 def _shortened(name: str, length: int = 62) -> str:
-    return name if len(name) <= length else name[: length - 1] + "…"
+    """A test's name as a label; a stratum's label in it comes from outside, and between dollars would be a formula."""
+    name = shown(name)
+    name = name if len(name) <= length else name[: length - 1] + "…"
+    return name.replace("$", r"\$")
 
 
 def profile(z: Floats, card: int) -> str:
@@ -249,8 +253,8 @@ def comparison(bars: Bars) -> str:
         z = (bars.found - mean) / np.sqrt(mean * (1 - float(bars.chance)))
         return _deviations(z, bars.axis, bars.labels, bars.lowest, title)
     expected = bars.draws * np.asarray(bars.chance, dtype=np.float64)
-    shown = np.flatnonzero((expected >= _WORTH_SHOWING) | (bars.found > 0))
-    first, last = int(shown[0]), int(shown[-1]) + 1
+    drawn = np.flatnonzero((expected >= _WORTH_SHOWING) | (bars.found > 0))
+    first, last = int(drawn[0]), int(drawn[-1]) + 1
     values = np.arange(first, last) + bars.lowest
     figure, axes = _figure(6.2, 2.2)
     axes.bar(values, bars.found[first:last], width=0.8, color=FEW)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.code_digest import code_digest
+from audit.files import open_regular
 from audit.outside import without_password
 from audit.whole.verify import Report
 
@@ -136,7 +137,7 @@ def file_digest(path: Path, name: str | None = None) -> Input:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return Input(name or str(path), hashlib.file_digest(file, "sha256").hexdigest())
 
 

@@ -102,7 +102,7 @@ class Caller:
             if not (isinstance(error, CallError) and (error.refused or error.reason == ANSWER_LOST)):
                 self._unanswered[key] = request.request_id
             raise
-        self._compare(request.request_id, key[1], answer.SerializeToString(deterministic=True))
+        self._compare(request.request_id, key[1], answer)
         return answer
 
     def keep_open(self, method: str, request: Any) -> None:
@@ -146,26 +146,28 @@ class Caller:
                 return
             await patience.wait(failed)
 
-    def _compare(self, request_id: str, body: bytes, answer: bytes) -> None:
+    def _compare(self, request_id: str, body: bytes, answer: Message) -> None:
+        encoded = answer.SerializeToString(deterministic=True)
         before = self._answers.get(request_id)
         if before is None:
-            self._answers[request_id] = (body, answer)
+            self._answers[request_id] = (body, encoded)
             if len(self._answers) > _REMEMBERED:
                 self._answers.popitem(last=False)
-        elif before[0] == body and before[1] != answer:
-            raise RepeatError(before[1], answer)
+        elif before[0] == body and before[1] != encoded:
+            raise RepeatError((before[1], encoded), type(answer).FromString(before[1]))
 
 
 class RepeatError(CheckError):
     """One request was answered in two ways.
 
     Attributes:
-        answers: both.
+        answers: both, encoded.
+        first: the one that came first.
     """
 
-    def __init__(self, first: bytes, second: bytes) -> None:
+    def __init__(self, answers: tuple[bytes, bytes], first: Message) -> None:
         super().__init__("repeat", "the same request under the same request id was answered with something else")
-        self.answers = (first, second)
+        self.answers, self.first = answers, first
 
 
 def _key(method: str, request: Any) -> tuple[str, bytes]:

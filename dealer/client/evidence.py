@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from dealer.client.calls import RepeatError
 from dealer.client.errors import CheckError
-from dealer.v1 import types_pb2
+from dealer.v1 import dealer_pb2, types_pb2
 
 FORMAT = "cutcard-evidence/v1"
 
@@ -42,6 +42,16 @@ class Evidence:
     entries: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     card_commitments: bytes = b""
     acknowledgements: list[str] = field(default_factory=list)
+
+    def take_opened(self, hand: types_pb2.Hand) -> None:
+        """Takes the signed entries of an answer that opened a hand: beside them an auditor can judge the rest."""
+        self.hand = hand.hand_id
+        for name, entry, receipt in (
+            ("offer", hand.offer_entry, hand.offer_receipt),
+            ("commit", hand.commit_entry, hand.receipt),
+        ):
+            if entry:
+                self.entries[name] = (entry, receipt)
 
     def content(self, check: str, detail: str, **more: Any) -> dict[str, Any]:
         """Returns the members of the file."""
@@ -93,6 +103,8 @@ def keeping(known: Evidence, folder: Path | None, cards: Sequence[types_pb2.Card
         more: dict[str, Any] = {}
         if isinstance(error, RepeatError):
             more["answers"] = answers_member(*error.answers)
+            if not known.entries and isinstance(error.first, dealer_pb2.OpenHandResponse):
+                known.take_opened(error.first.hand)
         if cards:
             more["cards"] = [card_member(card) for card in cards]
         path = write(known.content(error.check, error.detail, **more), folder)

@@ -120,13 +120,14 @@ async def test_evidence_without_a_key_is_incomplete_and_with_another_key_convict
     assert "the client's word" in steps["signature"][1]
 
 
-async def test_two_answers_to_one_request_are_the_client_s_word(liar, client):
+async def test_two_answers_to_one_request_are_judged_beside_the_commit_that_was_proven(liar, client):
     request_id = uuid4()
-    await client.open_hand("t", SEATS, number=1, request_id=request_id)
+    hand = await client.open_hand("t", SEATS, number=1, request_id=request_id)
     liar.lie("OpenHand", lambda answer: setattr(answer.hand, "cards_left", 51))
     path = await evidence_of(client.open_hand("t", SEATS, number=1, request_id=request_id))
+    assert json.loads(path.read_text())["commit"]["receipt"] == hand.commit.receipt
     code, steps = audit(path, liar.signer.verifier_key)
-    assert (code, steps["signature"][0]) == (3, "missing")
+    assert (code, steps["commit"][0]) == (1, "ok")
     assert steps["repeat"] == ("fail", "one request was answered in two ways")
 
 

@@ -7,10 +7,12 @@ from uuid import uuid4
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from audit.cli import cli
 from dealer.client import CallError, CheckError, Client, Retry
 from dealer.core.entries import TEST
 from dealer.log.acknowledgement import acknowledgement_text
@@ -45,12 +47,17 @@ async def client(stack, liar, tmp_path):
     )
 
 
-async def refused(check, detail, work):
-    """Holds that the work fails by this check, for this reason, and returns the evidence that was kept."""
+async def refused(check, detail, work, *, signed=False):
+    """Holds that the work fails by this check, for this reason, and returns the evidence that was kept.
+
+    The auditor convicts where what contradicts itself is `signed`; where it is the client's word, it never says valid.
+    """
     with pytest.raises(CheckError, match=detail) as caught:
         await work
     assert caught.value.check == check
     evidence = json.loads(caught.value.evidence.read_text())
+    judged = CliRunner().invoke(cli, ["receipt", str(caught.value.evidence), "--key", evidence["key"]])
+    assert judged.exit_code == (1 if signed else 3), judged.output
     assert (evidence["format"], evidence["check"]) == ("cutcard-evidence/v1", check)
     return evidence
 
@@ -123,6 +130,12 @@ def another_hand(answer):
     answer.hand.hand_id = "01890000-0000-7000-8000-000000000000"
 
 
+NOT_AS_COMMITTED = {
+    another_card, another_salt, short_salt, no_card_of_the_deck, two_cards_exchanged, a_card_twice, another_position,
+}  # fmt: skip
+"""The cards are unsigned; that they do not fit the signed commitments is arithmetic."""
+
+
 @pytest.mark.parametrize(
     ("lie", "check", "detail"),
     [
@@ -148,7 +161,7 @@ def another_hand(answer):
 async def test_a_lie_about_a_street_is_refused(liar, client, lie, check, detail):
     hand = await client.open_hand("t", SEATS)
     liar.lie("DealStreet", lie)
-    evidence = await refused(check, detail, hand.deal_street("third"))
+    evidence = await refused(check, detail, hand.deal_street("third"), signed=lie in NOT_AS_COMMITTED)
     assert hand.cards == {} or check == "dealing"
     assert evidence["hand"] == hand.hand_id
     assert evidence["cards"]
@@ -207,6 +220,10 @@ def no_receipt(answer):
     answer.hand.receipt = "index 0\n"
 
 
+BESIDE_THE_COMMIT = {not_a_hand_id, another_commitment_in_the_list, a_commitment_too_few, another_entry}
+"""What evidence holds and does not fit the signed commit; other members of the answer are the client's word."""
+
+
 @pytest.mark.parametrize(
     ("lie", "check", "detail"),
     [
@@ -228,7 +245,7 @@ def no_receipt(answer):
 async def test_a_lie_about_the_commit_is_refused(liar, client, lie, check, detail):
     await (await client.open_hand("t", SEATS)).void()
     liar.lie("OpenHand", lie)
-    await refused(check, detail, client.open_hand("t", SEATS))
+    await refused(check, detail, client.open_hand("t", SEATS), signed=lie in BESIDE_THE_COMMIT)
 
 
 async def test_another_root_is_refused_though_the_log_s_own_key_signed_it(liar, client):
@@ -236,7 +253,7 @@ async def test_another_root_is_refused_though_the_log_s_own_key_signed_it(liar, 
         answer.hand.receipt = resigned(answer.hand.receipt, liar.signer, bytes(32))
 
     liar.lie("OpenHand", lie)
-    await refused("checkpoint", "does not give the root", client.open_hand("t", SEATS))
+    await refused("checkpoint", "does not give the root", client.open_hand("t", SEATS), signed=True)
 
 
 async def test_another_root_is_refused_where_nobody_signed_it(liar, client):
@@ -293,7 +310,9 @@ async def test_a_log_that_is_forked_is_refused(stack, liar, client, tmp_path):
         for _ in range(2):
             await (await confederate.open_hand("t", SEATS)).void()
     liar.go_over_to(forked.address)
-    evidence = await refused("append-only", "the tree of 6 entries does not extend that of 4", client.refresh())
+    evidence = await refused(
+        "append-only", "the tree of 6 entries does not extend that of 4", client.refresh(), signed=True
+    )
     assert evidence["consistency"]["hashes"]
 
 
@@ -304,9 +323,8 @@ async def test_a_fork_of_the_same_size_is_refused(stack, liar, client, tmp_path)
     async with Client(forked.address, liar.signer.verifier_key) as confederate:
         await (await confederate.open_hand("t", SEATS)).void()
     liar.go_over_to(forked.address)
-    await refused(
-        "append-only", "two signed trees of 4 entries have different roots: the log is forked", client.refresh()
-    )
+    said = "two signed trees of 4 entries have different roots: the log is forked"
+    await refused("append-only", said, client.refresh(), signed=True)
 
 
 async def test_a_rollback_is_seen_by_the_next_run_of_the_client_too(stack, liar, client, tmp_path):
@@ -463,9 +481,8 @@ async def test_a_repeated_request_that_is_answered_with_something_else_is_refuse
     again = await client.open_hand("t", SEATS, number=1, request_id=request_id)
     assert again.hand_id == hand.hand_id
     liar.lie("OpenHand", lambda answer: setattr(answer.hand, "hand_id", "01890000-0000-7000-8000-000000000000"))
-    evidence = await refused(
-        "repeat", "answered with something else", client.open_hand("t", SEATS, number=1, request_id=request_id)
-    )
+    again = client.open_hand("t", SEATS, number=1, request_id=request_id)
+    evidence = await refused("repeat", "answered with something else", again, signed=True)
     assert len(set(evidence["answers"])) == 2
 
 
@@ -476,7 +493,8 @@ async def test_no_value_leaves_before_the_offer_is_proven(liar, client):
             answer.hand, "offer_receipt", resigned(answer.hand.offer_receipt, liar.signer, bytes(32))
         ),
     )
-    await refused("checkpoint", "does not give the root", client.open_hand("t", SEATS, contribute_as=["me"]))
+    opening = client.open_hand("t", SEATS, contribute_as=["me"])
+    await refused("checkpoint", "does not give the root", opening, signed=True)
     assert "SubmitEntropy" not in liar.calls
 
 
@@ -491,7 +509,8 @@ async def test_no_value_leaves_for_an_offer_of_another_hand(liar, client):
         answer.hand.offer_index = first.offer.index
 
     liar.lie("OpenHand", lie)
-    await refused("entropy", "the offer's contributors", client.open_hand("t", SEATS, contribute_as=["me"]))
+    opening = client.open_hand("t", SEATS, contribute_as=["me"])
+    await refused("entropy", "the offer's contributors", opening, signed=True)
     assert "SubmitEntropy" not in liar.calls
 
 
@@ -506,6 +525,7 @@ async def test_a_value_that_was_acknowledged_and_left_out_is_refused_with_the_pr
         "entropy",
         "the value of me was acknowledged and is not in the deck",
         client.open_hand("t", SEATS, contribute_as=["me"]),
+        signed=True,
     )
     assert evidence["acknowledgements"]
 
@@ -537,7 +557,7 @@ async def test_a_close_of_another_hand_is_refused(liar, client):
         answer.entry, answer.receipt = closed.entry, closed.receipt
 
     liar.lie("VoidHand", lie)
-    await refused("lifecycle", "the close", hand.void())
+    await refused("lifecycle", "the close", hand.void(), signed=True)
 
 
 async def test_an_honest_dealer_behind_the_same_server_is_believed(liar, client):

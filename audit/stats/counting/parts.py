@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
+from audit.files import open_regular
 from audit.stats.batch import Batch
 from audit.stats.counting.copies import DeckLists
 from audit.stats.counting.corpus import Corpus, Plan
@@ -105,7 +106,7 @@ def read_part(path: Path) -> Corpus | None:
         InputError: for a file that is no part, or a damaged one (every member has a checksum).
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             head = json.loads(archive.read("part.json"))
             if head.get("format") != FORMAT:
                 raise InputError(f"{path}: not a part of this version ({FORMAT}); count again")

@@ -123,7 +123,7 @@ class ArrayDecks(_Unlabelled):
         with _opened(path, name):
             pass
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = load_array(path)
         except (ValueError, OSError, EOFError) as error:
             raise InputError(f"{name}: not a whole .npy array of card indexes: {_why_no_array(path)}") from error
         if not isinstance(array, np.ndarray):
@@ -144,6 +144,18 @@ class ArrayDecks(_Unlabelled):
                 row = int(np.argmin(good))
                 raise InputError(f"{self.name}: row {first + row} (from 0): {what_repeats(decks[row], self._kind)}")
             yield Chunk(decks, first=first)
+
+
+def load_array(path: Path) -> object:
+    """Maps a `.npy` array, or whatever else NumPy takes the file for.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+        ValueError, EOFError: it is no array.
+    """
+    with open_regular(path):  # NumPy, which opens by name, would wait at a pipe
+        loaded: object = np.load(path, mmap_mode="r", allow_pickle=False)
+        return loaded
 
 
 def open_file(path: Path, kind: DeckKind) -> Part:

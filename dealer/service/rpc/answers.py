@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dealer.core import entries
-from dealer.core.hand import BOARD, Dealt, Face, Reveal, Status
+from dealer.core.hand import Dealt, Face, Reveal, Status
 from dealer.core.ids import hand_text
 from dealer.core.seed import Seed
 from dealer.games.showing import highest_showing, lowest_door
 from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
+from dealer.service.rpc.splice import hand_part
 from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, faces_of_deck
 from dealer.service.writer.live import LiveHand, deck_of
@@ -50,6 +51,14 @@ def hand_message(live: LiveHand) -> types_pb2.Hand:
     )
 
 
+def hand_bytes(live: LiveHand) -> bytes:
+    """Returns the bytes of `hand_message`."""
+    state = live.state
+    street = STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED
+    named = _GAME[state.game], _STATE[state.status], street, _REVEAL[state.reveal]
+    return hand_part(state, named, live.commit, live.offer)
+
+
 def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = frozenset()) -> list[types_pb2.Card]:
     """Returns cards with all that is needed to check them; those that were shown lie up."""
     messages = []
@@ -66,12 +75,12 @@ def opener(live: LiveHand) -> types_pb2.Opener | None:
     seats = state.live
     if len(seats) < 2:
         return None
-    up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
+    up: dict[int, list[str]] = {seat: [] for seat in seats}
     for each in state.dealt:
-        if each.face is Face.UP:
+        if each.face is Face.UP and each.seat in up:
             up[each.seat].append(cards[each.position])
     if state.street == state.game.streets[0].name:
-        seat = lowest_door({seat: showing[0] for seat, showing in up.items() if showing}, seats)
+        seat = lowest_door({seat: showing[0] for seat, showing in up.items()}, seats)
         return types_pb2.Opener(seat=seat, reason=types_pb2.OPENER_REASON_LOWEST_CARD)
     return types_pb2.Opener(seat=highest_showing(up, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
 

@@ -13,7 +13,7 @@ from dealer.errors import Reason, Refused
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
-from dealer.service.rpc import answers, requests
+from dealer.service.rpc import answers, requests, splice
 from dealer.service.rpc.play_hands import PlayStream
 from dealer.service.rpc.status import abort, draining
 from dealer.service.rpc.unary import Answer, unary
@@ -73,12 +73,8 @@ class Requests:
 
         def run(unit: Unit) -> HandAnswer:
             live, dealt = hands.deal_street(unit, hand, street)
-            return HandAnswer(
-                hand,
-                pb.DealStreetResponse(
-                    cards=_cards(live, dealt), opener=answers.opener(live), hand=answers.hand_message(live)
-                ),
-            )
+            deck, opener, part = live.known_deck(), answers.opener(live), answers.hand_bytes(live)
+            return HandAnswer(hand, splice.Encoded(splice.street_answer(dealt, deck, opener, part)))
 
         return run
 

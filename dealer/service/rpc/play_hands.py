@@ -6,9 +6,11 @@ from functools import partial
 
 from dealer.errors import Reason, Refused
 from dealer.service.rpc.requests import decode
+from dealer.service.rpc.splice import played
 from dealer.service.rpc.status import draining, status_of
 from dealer.v1 import dealer_pb2 as pb
 
+_FIELDS = {field.name: field.number for field in pb.PlayResponse.DESCRIPTOR.fields}
 _IN_FLIGHT = 1024
 _MARK_LENGTH = 64
 _MESSAGE_BYTES = 256 * 1024
@@ -21,7 +23,7 @@ class PlayStream:
     def __init__(self, enqueue: Callable[[pb.PlayRequest], "asyncio.Future[bytes]"]) -> None:
         """Takes what starts a request; it raises where the request is refused at once."""
         self._enqueue = enqueue
-        self._ready: asyncio.Queue[pb.PlayResponse | None] = asyncio.Queue()
+        self._ready: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_IN_FLIGHT)
         self._unsent = 0
         self._sent = asyncio.Event()
@@ -39,18 +41,18 @@ class PlayStream:
         try:
             ended = False
             while not ended and (answer := await self._ready.get()) is not None:
-                message, size = pb.PlayHandsResponse(), 0
+                parts, size = list[bytes](), 0
                 while answer is not None:
-                    message.responses.append(answer)
+                    parts.append(answer)
                     self._room.release()
-                    size += answer.ByteSize()
-                    self._unsent -= answer.ByteSize()
-                    self._sent.set()
+                    size += len(answer)
                     if size >= _MESSAGE_BYTES or self._ready.empty():
                         break
                     answer = self._ready.get_nowait()
                     ended = answer is None
-                yield message.SerializeToString()
+                self._unsent -= size
+                self._sent.set()
+                yield b"".join(parts)
             if self._draining:
                 raise draining()
             await reader
@@ -82,33 +84,32 @@ class PlayStream:
             self._ready.put_nowait(None)
 
     def _start(self, request: pb.PlayRequest) -> None:
-        answer = pb.PlayResponse(correlation_id=request.correlation_id)
+        mark = request.correlation_id
         try:
-            if not 1 <= len(request.correlation_id) <= _MARK_LENGTH:
+            if not 1 <= len(mark) <= _MARK_LENGTH:
                 raise Refused(Reason.INVALID_REQUEST, f"correlation_id must be 1 to {_MARK_LENGTH} characters")
             future = self._enqueue(request)
         except Exception as error:
-            self._fail(answer, error)
+            self._fail(mark, error)
             return
         self._under_way += 1
-        future.add_done_callback(partial(self._finish, answer, request.WhichOneof("request") or ""))
+        future.add_done_callback(partial(self._finish, mark, request.WhichOneof("request") or ""))
 
-    def _finish(self, answer: pb.PlayResponse, field: str, future: "asyncio.Future[bytes]") -> None:
+    def _finish(self, mark: str, field: str, future: "asyncio.Future[bytes]") -> None:
         self._under_way -= 1
         self._idle.set()
         if not future.cancelled():
             if (error := future.exception()) is not None:
-                self._fail(answer, error)
+                self._fail(mark, error)
             else:
-                getattr(answer, field).MergeFromString(future.result())
-                self._make_ready(answer)
+                self._make_ready(played(mark, _FIELDS[field], future.result()))
         self._end_if_drained()
 
-    def _fail(self, answer: pb.PlayResponse, error: BaseException) -> None:
+    def _fail(self, mark: str, error: BaseException) -> None:
         status = status_of(error if isinstance(error, Exception) else Exception())
-        answer.error.MergeFrom(pb.PlayError(code=status.code, message=status.message, details=status.details))
-        self._make_ready(answer)
+        told = pb.PlayError(code=status.code, message=status.message, details=status.details)
+        self._make_ready(played(mark, _FIELDS["error"], told.SerializeToString()))
 
-    def _make_ready(self, answer: pb.PlayResponse) -> None:
-        self._unsent += answer.ByteSize()
+    def _make_ready(self, answer: bytes) -> None:
+        self._unsent += len(answer)
         self._ready.put_nowait(answer)

@@ -5,6 +5,7 @@ street to street. A test holds each function here to the library's bytes.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from dealer.core.deck import Deck
@@ -14,6 +15,17 @@ from dealer.v1 import types_pb2
 
 _CARDS, _OPENER, _HAND = 1, 2, 3
 _CACHED = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An answer that is encoded already, in place of its message."""
+
+    data: bytes = field(repr=False)
+
+    def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - protobuf's name
+        """Returns its bytes, which are the deterministic ones."""
+        return self.data
 
 
 def varint(value: int) -> bytes:

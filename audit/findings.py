@@ -19,6 +19,7 @@ CHECKS = (
     "opening",
     "dealing",
     "reveal",
+    "witness",
 )
 """The checks of section 10, in its order."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from audit.hand.escrow import EscrowKeys
 from audit.logs.log import Log, open_log
 from audit.report.subject import bytes_digest
 from audit.tlog.keys import VerifierKey
+from audit.tlog.policy import Policy
+from audit.tlog.policy import parse as parse_policy
+from audit.tlog.witnessed import Demand
 
 MAX_KEY_BYTES = 10_000
 MAX_FILE_BYTES = 2_000_000
@@ -74,6 +78,21 @@ class LogType(click.ParamType[Log]):
             self.fail(str(error), param, ctx)
 
 
+class PolicyType(click.ParamType[Policy]):
+    """A policy of witnesses; what is wrong with it is wrong usage."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Policy:
+        """Reads the policy."""
+        if isinstance(value, Policy):
+            return value
+        try:
+            return parse_policy(read_file(value))
+        except (FormatError, InputError) as error:
+            self.fail(f"{value}: {error}", param, ctx)
+
+
 class FileType(click.ParamType[tuple[str, bytes]]):
     """A file that must be there; its value is the path and the bytes."""
 
@@ -125,6 +144,21 @@ def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
     return EscrowKeys.parse(texts)
 
 
+def demand(policy: Policy | None, max_age: int | None, key: VerifierKey | None) -> Demand | None:
+    """What is asked of witnesses, None without a policy.
+
+    Raises:
+        click.UsageError: options that do not go together.
+    """
+    if policy is None:
+        if max_age is not None:
+            raise click.UsageError("--max-age needs --policy")
+        return None
+    if key is not None and policy.logs and key not in policy.logs:
+        raise click.UsageError(f"--key and --policy do not agree: {key.name}'s key is none of the policy's logs")
+    return Demand(policy, int(time.time()), max_age)
+
+
 key_option = click.option(
     "--key",
     type=VerifierKeyType(),
@@ -142,6 +176,14 @@ since_option = click.option(
     type=FileType(),
     multiple=True,
     help="An earlier checkpoint or receipt, which this log must extend; may be given more than once.",
+)
+policy_option = click.option(
+    "--policy",
+    type=PolicyType(),
+    help="Whom to believe: logs, witnesses, how many of them (c2sp.org/tlog-policy). Its logs stand in for --key.",
+)
+max_age_option = click.option(
+    "--max-age", type=click.IntRange(min=1), metavar="SECONDS", help="How old the witnesses' word may be."
 )
 allow_test_option = click.option("--allow-test", is_flag=True, help="Judge a test double's record as any other.")
 format_option = click.option(

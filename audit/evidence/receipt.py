@@ -15,6 +15,7 @@ from audit.tlog.checkpoint import check_origin, is_test_name
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import check_inclusion, leaf_hash
 from audit.tlog.tiles import WIDTH
+from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
 
 
 @dataclass(slots=True)
@@ -68,7 +69,12 @@ class Evidence:
 
 
 def check_evidence(
-    data: bytes, key: VerifierKey | None, *, entry: bytes | None = None, log: Log | None = None
+    data: bytes,
+    key: VerifierKey | None,
+    *,
+    entry: bytes | None = None,
+    log: Log | None = None,
+    witnesses: Demand | None = None,
 ) -> Evidence:
     """Checks a file that somebody kept.
 
@@ -77,17 +83,34 @@ def check_evidence(
         key: the verifier key that is pinned.
         entry: the exact bytes of the receipt's entry.
         log: where to look for the entry instead.
+        witnesses: what a receipt's cosignatures must show, None for nothing. The policy's logs stand in for a key.
 
     Raises:
         InputError: it is neither a receipt nor an acknowledgement, or the log cannot be read.
     """
     try:
         if receipt.is_receipt(data):
-            return _check_receipt(receipt.decode(data), key, entry, log)
+            given = receipt.decode(data)
+            evidence = _check_receipt(given, _pinned(key, witnesses, given.note), entry, log)
+            if witnesses is not None and witnesses.asks:
+                evidence.steps.append(_witness_step(check_witnessed(given.note, witnesses)))
+            return evidence
         signed = note.decode(data)
-        return _check_acknowledgement(signed, note.acknowledgement(signed), key)
+        return _check_acknowledgement(signed, note.acknowledgement(signed), _pinned(key, witnesses, signed))
     except FormatError as error:
         raise InputError(f"neither a receipt nor an acknowledgement: {error}") from None
+
+
+def _pinned(key: VerifierKey | None, witnesses: Demand | None, signed: note.Note) -> VerifierKey | None:
+    return witnesses.policy.log_key(signed) if key is None and witnesses is not None else key
+
+
+def _witness_step(witnessed: Witnessed) -> Step:
+    if witnessed.findings:
+        return Step("witness", "fail", "; ".join(found.detail for found in witnessed.findings))
+    if witnessed.missing is not None:
+        return Step("witness", "missing", witnessed.missing)
+    return Step("witness", "ok", str(witnessed))
 
 
 def _check_signature(evidence: Evidence, signed: note.Note, key: VerifierKey | None) -> None:

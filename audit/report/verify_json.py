@@ -8,6 +8,7 @@ from typing import Any
 
 from audit.report import subject
 from audit.report.subject import Subject
+from audit.tlog.witnessed import Witnessed, time_text
 from audit.whole.rates import SeatVoids, TableRates
 from audit.whole.verify import Report
 
@@ -40,8 +41,19 @@ def as_json(report: Report, about: Subject) -> dict[str, Any]:
             "size": report.checkpoint.size,
             "root": report.checkpoint.root.hex(),
         },
+        "witness": None if report.witnessed is None else _witness(report.witnessed),
         "exit_code": report.exit_code,
         "of": subject.as_json(about),
+    }
+
+
+def _witness(witnessed: Witnessed) -> dict[str, Any]:
+    return {
+        "holds": witnessed.holds,
+        "witnesses": list(witnessed.names),
+        "of": witnessed.of,
+        "since": None if witnessed.since is None else time_text(witnessed.since),
+        "time": witnessed.since,
     }
 
 

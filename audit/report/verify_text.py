@@ -14,6 +14,7 @@ from rich.text import Text
 from audit.plural import counted
 from audit.report import subject
 from audit.report.subject import Subject
+from audit.tlog.witnessed import Witnessed
 from audit.whole.rates import SeatVoids, TableRates
 from audit.whole.verify import CheckCount, Report
 
@@ -43,6 +44,7 @@ _WHY_NOT = {
     "dealing": "no hand was closed",
     "reveal": "no hand was closed",
     "checkpoint": "there is no checkpoint",
+    "witness": "no policy that asks for witnesses was given (--policy)",
 }
 
 
@@ -102,7 +104,8 @@ def _print_checks(report: Report, out: Console) -> None:
     _print_title("Checks", out)
     width = max(len(check.name) for check in report.checks)
     for check in report.checks:
-        out.print(_check_line(check, width))
+        said = report.witnessed if check.name == "witness" else None
+        out.print(_check_line(check, width) if said is None else _witness_line(check, said, width))
 
 
 def _check_line(check: CheckCount, width: int) -> Text:
@@ -113,6 +116,13 @@ def _check_line(check: CheckCount, width: int) -> Text:
     if check.made:
         return Text.assemble(("  ok    ", "green"), name, f"  made {_times(check.made)}")
     return Text.assemble(("  -     ", "yellow"), name, f"  not made: {_WHY_NOT[check.name]}")
+
+
+def _witness_line(check: CheckCount, said: Witnessed, width: int) -> Text:
+    if check.failed:
+        return _check_line(check, width)
+    mark = ("  ok    ", "green") if said.holds else ("  -     ", "yellow")
+    return Text.assemble(mark, f"{check.name:<{width}}  {said}")
 
 
 def _times(count: int) -> str:

@@ -17,7 +17,7 @@ from audit.tlog.merkle import root_from_inclusion
 class Earlier:
     """An earlier state of the log, signed by the pinned key; with a receipt's index and proof where it came as one.
 
-    `text` is the signed note, whole.
+    `text` is the signed note, whole. `cosigned` says when, in words, where a witness holds it: it is then the name.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Earlier:
     checkpoint: note.Checkpoint
     index: int | None = None
     proof: tuple[bytes, ...] = ()
+    cosigned: str | None = None
 
 
 def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
@@ -63,7 +64,13 @@ def check_append_only(
     """
     then = earlier.checkpoint
     if then.size > now.size:
-        shows = f"the log shows {counted(now.size, 'entry', 'entries')}, {earlier.name} {then.size}"
+        shows = f"the log shows {counted(now.size, 'entry', 'entries')}"
+        if earlier.cosigned is not None:
+            seen = f"{shows}; {earlier.name} cosigned {then.size} at {earlier.cosigned}"
+            late = f"{seen}: it was rolled back, forked, or has not published in 60 seconds"
+            yield Finding("append-only", None, None, late, whole=(earlier.text, _text(data)))
+            return
+        shows = f"{shows}, {earlier.name} {then.size}"
         if leaf is not None and earlier.index is not None and not _leads(earlier, leaf):
             # The one entry of the longer tree that a receipt speaks of is here, and is another one.
             fork = f"{shows}, and entry {earlier.index} is not the receipt's: a fork, both notes stand below"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -96,6 +97,41 @@ def check_signature(public: bytes, signature: bytes, message: bytes) -> None:
         raise CheckError("the signature does not verify") from None
 
 
+class KeyFields(NamedTuple):
+    """What a verifier key's text says: name, key id (4 bytes) and raw public key."""
+
+    name: str
+    key_id: bytes
+    public: bytes
+
+
+def parse_key(text: str, kind: bytes, what: str) -> KeyFields:
+    """Reads `name+hex(key id)+base64(kind || public key)`.
+
+    Args:
+        text: the key's text.
+        kind: the byte of the kind of signature that is expected.
+        what: what to call such a key in an error.
+
+    Raises:
+        FormatError: malformed, of another kind, with another id than its own, or of small order.
+    """
+    name, plus, rest = text.partition("+")
+    hex_id, plus_again, encoded = rest.partition("+")
+    if not (plus and plus_again):
+        raise FormatError("not a verifier key (name+id+key)")
+    if not is_name(name):
+        raise FormatError("the verifier key's name is empty or has spaces")
+    data = base64_decode(encoded)
+    if data[:1] != kind or len(data) != 1 + PUBLIC_KEY_BYTES:
+        raise FormatError(f"not {what}")
+    check_point(data[1:])
+    key_id = derive_key_id(name, data[1:], kind)
+    if key_id.hex() != hex_id:
+        raise FormatError(f"the verifier key says id {hex_id!a} and has {key_id.hex()}")
+    return KeyFields(name, key_id, data[1:])
+
+
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
     """A log's public key: its name (the log's origin), its key id (4 bytes) and the raw key."""
@@ -109,22 +145,9 @@ class VerifierKey:
         """Reads `name+hex(key id)+base64(01 || public key)`.
 
         Raises:
-            FormatError: malformed, of another kind than Ed25519, with another id than its own, or of small order.
+            FormatError: see `parse_key`.
         """
-        name, plus, rest = text.partition("+")
-        hex_id, plus_again, encoded = rest.partition("+")
-        if not (plus and plus_again):
-            raise FormatError("not a verifier key (name+id+key)")
-        if not is_name(name):
-            raise FormatError("the verifier key's name is empty or has spaces")
-        data = base64_decode(encoded)
-        if data[:1] != _ED25519 or len(data) != 1 + PUBLIC_KEY_BYTES:
-            raise FormatError("not an Ed25519 verifier key")
-        check_point(data[1:])
-        key_id = derive_key_id(name, data[1:])
-        if key_id.hex() != hex_id:
-            raise FormatError(f"the verifier key says id {hex_id!a} and has {key_id.hex()}")
-        return cls(name, key_id, data[1:])
+        return cls(*parse_key(text, _ED25519, "an Ed25519 verifier key"))
 
     def __str__(self) -> str:
         return f"{self.name}+{self.key_id.hex()}+{base64_encode(_ED25519 + self.public)}"
@@ -135,6 +158,6 @@ def is_name(name: str) -> bool:
     return bool(name) and "+" not in name and not any(c.isspace() or ord(c) < 0x20 for c in name)
 
 
-def derive_key_id(name: str, public: bytes) -> bytes:
-    """The first 4 bytes of the SHA-256 of name, newline, 01 and the public key."""
-    return sha256(name.encode("utf-8") + b"\n" + _ED25519 + public)[:KEY_ID_BYTES]
+def derive_key_id(name: str, public: bytes, kind: bytes = _ED25519) -> bytes:
+    """The first 4 bytes of the SHA-256 of name, newline, the kind of signature (one byte) and the public key."""
+    return sha256(name.encode("utf-8") + b"\n" + kind + public)[:KEY_ID_BYTES]

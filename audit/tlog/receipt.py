@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audit.errors import FormatError
 from audit.protocol import HASH_BYTES
-from audit.tlog.keys import base64_decode
+from audit.tlog.keys import base64_decode, base64_encode
 from audit.tlog.note import Checkpoint, Note, checkpoint
 from audit.tlog.note import decode as decode_note
 
@@ -29,6 +30,12 @@ class Receipt:
 def is_receipt(data: bytes) -> bool:
     """Whether the text says that it is a tlog-proof."""
     return data.startswith(HEADER.encode("ascii"))
+
+
+def encode(index: int, proof: Sequence[bytes], signed: bytes) -> bytes:
+    """Returns the receipt of entry `index`: its inclusion proof, and the checkpoint's signed note whole."""
+    lines = [HEADER, f"index {index}", *map(base64_encode, proof)]
+    return "\n".join(lines).encode("ascii") + b"\n\n" + signed
 
 
 def decode(data: bytes) -> Receipt:

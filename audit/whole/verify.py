@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 
-from audit.errors import InputError
+from audit.errors import FormatError, InputError
 from audit.findings import CHECKS, Finding, Several, Tally
 from audit.hand.escrow import EscrowKeys
 from audit.hand.verified_deck import Dealt
@@ -22,6 +22,8 @@ from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.earlier import read as read_earlier
 from audit.tlog.keys import VerifierKey
 from audit.tlog.tiles import WIDTH
+from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
+from audit.whole.asking import ask_witnesses, newest_checkpoint
 from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, Kept, Lifecycle, Trace, Unchecked
 from audit.whole.lost import LostHand
 from audit.whole.pool import Workers
@@ -53,6 +55,8 @@ class Options:
         since: earlier checkpoints or receipts: a name for the report, and the file's bytes.
         allow_test: judge test records as any other.
         processes: how many processes check at a time.
+        witnesses: what cosignatures must show, None for nothing. The policy's logs stand in for a key.
+        ask_witnesses: hold the log against what these witnesses have seen.
     """
 
     key: VerifierKey | None = None
@@ -60,6 +64,8 @@ class Options:
     since: tuple[tuple[str, bytes], ...] = ()
     allow_test: bool = False
     processes: int = 1
+    witnesses: Demand | None = None
+    ask_witnesses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class Report:
         exit_code: what the command ends with.
         hands: how the hands ended.
         entries: how many entries were read.
-        checks: the ten checks, in section 10's order.
+        checks: all checks, in section 10's order.
         findings: what is wrong, in log order; at most `audit.findings.KEPT` of each check.
         missing: what could not be checked or read, and why.
         tables: rates by table, in the order of their ids.
@@ -104,6 +110,7 @@ class Report:
         first: the earliest time that an entry says, as the log has it; None where no entry was read.
         last: the latest.
         lost: the lost hands, in the order of their closes; at most `audit.findings.KEPT`.
+        witnessed: the result of the check `witness`, None where it was not made.
     """
 
     address: str
@@ -122,6 +129,7 @@ class Report:
     first: str | None = None
     last: str | None = None
     lost: tuple[LostHand, ...] = ()
+    witnessed: Witnessed | None = None
 
 
 def verify(
@@ -178,6 +186,8 @@ class _Audit:
         self._voids = VoidTest()
         self._checkpoint: note.Checkpoint | None = None
         self._note = b""
+        self._key = options.key
+        self._witnessed: Witnessed | None = None
         self._times: tuple[str, str] | None = None
         self._earlier: list[Earlier] = []
         self._entries = 0
@@ -190,8 +200,9 @@ class _Audit:
 
     def run(self) -> Report:
         try:
+            data = self._read_checkpoint()
             self._read_since()
-            self._read_checkpoint()
+            self._check_checkpoint(data)
             if self._checkpoint is not None:
                 self._read_entries(self._checkpoint)
         except InputError as error:
@@ -200,20 +211,42 @@ class _Audit:
             self._log.close()
         return self._report()
 
+    def _read_checkpoint(self) -> bytes | None:
+        """Reads the checkpoint, after what witnesses hold if they are to be asked.
+
+        A policy's logs stand in for a key: the one that the checkpoint says it is by.
+        """
+        demand = self._options.witnesses
+        if demand is None:
+            return self._log.checkpoint()
+        data = None
+        if self._key is None:
+            data = self._log.checkpoint()
+            self._key = demand.policy.log_key(_decoded(data))
+        if not self._options.ask_witnesses:
+            return self._log.checkpoint() if data is None else data
+        if self._key is None:
+            self._tally.missing.append("no witness was asked: without a verifier key nobody vouches for the log")
+            return data
+        asked = ask_witnesses(demand.policy, self._key)
+        self._tally.unreadable += asked.unreadable
+        self._tally.missing += asked.missing
+        self._earlier += asked.seen
+        return newest_checkpoint(self._log, asked, self._key)
+
     def _read_since(self) -> None:
         for name, data in self._options.since:
-            if self._options.key is None:
+            if self._key is None:
                 self._tally.missing.append(f"{name} was not compared: without a verifier key nobody vouches for it")
                 continue
             try:
-                self._earlier.append(read_earlier(name, data, self._options.key))
+                self._earlier.append(read_earlier(name, data, self._key))
             except InputError as error:
                 self._tally.unreadable.append(str(error))
 
-    def _read_checkpoint(self) -> None:
-        key = self._options.key
+    def _check_checkpoint(self, data: bytes | None) -> None:
+        key = self._key
         tally = self._tally
-        data = self._log.checkpoint()
         if data is None:
             tally.unreadable.append(self._log.why_no_checkpoint())
         else:
@@ -223,7 +256,18 @@ class _Audit:
             tally.add(found)
             if key is None:
                 tally.missing.append("no verifier key was given: who signed the log was not checked")
+            self._check_witnesses(data)
         tally.is_test = is_test_name(key, self._checkpoint)
+
+    def _check_witnesses(self, data: bytes) -> None:
+        demand, signed = self._options.witnesses, _decoded(data)
+        if demand is None or not demand.asks or signed is None:
+            return
+        self._witnessed = check_witnessed(signed, demand)
+        self._tally.made["witness"] += 1
+        self._tally.add(self._witnessed.findings)
+        if self._witnessed.missing is not None:
+            self._tally.missing.append(self._witnessed.missing)
 
     def _read_entries(self, checkpoint: note.Checkpoint) -> None:
         size = checkpoint.size
@@ -382,12 +426,13 @@ class _Audit:
             findings=tally.findings(),
             missing=(*tally.unreadable, *tally.missing),
             tables=tables,
-            key_name=self._options.key.name if self._options.key is not None else None,
-            key_id=self._options.key.key_id.hex() if self._options.key is not None else None,
+            key_name=self._key.name if self._key is not None else None,
+            key_id=self._key.key_id.hex() if self._key is not None else None,
             checkpoint_sha256=sha256(self._note).hex() if self._note else None,
             first=self._times[0] if self._times is not None else None,
             last=self._times[1] if self._times is not None else None,
             lost=tuple(self._lifecycle.lost.found()),
+            witnessed=self._witnessed,
         )
 
     def _say_what_is_missing(self) -> None:
@@ -402,6 +447,14 @@ class _Audit:
             tally.missing.append(f"{stay} closed: no escrow key was given")
         if self._checkpoint is not None and not any(life.hands for life in self._lifecycle.tables.values()):
             tally.missing.append("the log has no hand")
+
+
+def _decoded(data: bytes | None) -> note.Note | None:
+    """A signed note, None where there is none that decodes: what is wrong with it is for the check `checkpoint`."""
+    try:
+        return None if data is None else note.decode(data)
+    except FormatError:
+        return None
 
 
 def _stretches(bundles: int, sizes: Sequence[int], leaves: Sequence[int]) -> Iterator[Stretch]:

@@ -68,6 +68,7 @@ def test_json_has_the_members_of_the_contract(folder: Path, keys: Path) -> None:
         "opening",
         "dealing",
         "reveal",
+        "witness",
     ]
     assert all(set(check) == {"name", "made", "failed"} for check in value["checks"])
     assert (value["findings"], value["missing"]) == ([], [])

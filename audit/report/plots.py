@@ -210,8 +210,13 @@ def _one_in(decades: float, _: int) -> str:
     return f"{10 ** int(decades):,}" if decades < 4 else f"10{raised(str(int(decades)))}"
 
 
-def bars(tests: Sequence[TestResult]) -> str:
-    """How surprising the worst tests are, adjusted for all looks: a bar each, alarms in another colour."""
+def bars(tests: Sequence[TestResult], alpha: float) -> str:
+    """How surprising the worst tests are, adjusted for all looks: a bar each, and where the alarm is.
+
+    Args:
+        tests: the tests, most surprising first.
+        alpha: an adjusted p-value below this is an alarm.
+    """
     figure, axes = _figure(7.4, 0.5 + 0.28 * len(tests))
     for row, test in enumerate(tests):
         axes.barh(
@@ -219,10 +224,13 @@ def bars(tests: Sequence[TestResult]) -> str:
         )
     axes.yaxis.set_major_locator(FixedLocator([*range(len(tests))]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _shortened(tests[int(value)].name)))
-    axes.invert_yaxis()
+    alarm = -float(np.log10(alpha))
+    axes.axvline(alarm, color=BAD, linewidth=1, linestyle=(0, (4, 3)))
+    axes.annotate("alarm", (alarm, -0.5), (0, 3), textcoords="offset points", color=BAD, fontsize=8, ha="center")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axes.xaxis.set_major_formatter(FuncFormatter(_one_in))
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.15 * max(alarm, *(depth(test.p_adjusted, 300) for test in tests)))
+    axes.set_ylim(len(tests) - 0.5, -0.5)
     axes.set_xlabel("a fair shuffle does this once in … (all looks paid)")
     return _svg(figure, "How surprising the worst tests are")
 

@@ -38,6 +38,7 @@ class _Stratum:
     label: str
     decks: int
     picture: str
+    p: float
     p_adjusted: float
     fails: bool
 
@@ -108,7 +109,7 @@ def _context(result: BatteryResult, about: Subject | None) -> dict[str, Any]:
         "heat_map": None if z is None else plots.heat_map(z, limit),
         "scale": plots.scale_bar(limit),
         "p_plot": plots.p_plot(made, result.alpha) if made else None,
-        "bars": plots.bars(worst) if worst else None,
+        "bars": plots.bars(worst, result.alpha) if worst else None,
         "profiles": [] if z is None else list(_profiles(z)),
     }
 
@@ -190,11 +191,12 @@ def _strata(result: BatteryResult) -> list[_Stratum]:
                 label,
                 result.strata.get(dimension, {}).get(label, 0),
                 plots.picture_address(z, SMALL_LIMIT),
+                1.0 if found is None else found.p,
                 1.0 if found is None else found.p_adjusted,
                 found is not None and found.verdict == "fail",
             )
         )
-    return sorted(strata, key=lambda stratum: stratum.p_adjusted)
+    return sorted(strata, key=lambda stratum: (stratum.p_adjusted, stratum.p))
 
 
 def _strata_tests(result: BatteryResult) -> Sequence[TestResult]:

@@ -9,7 +9,7 @@ import pytest
 
 from audit.findings import Finding
 from audit.report import stats_words
-from audit.report.plots import p_points
+from audit.report.plots import bars, p_points
 from audit.report.stats_html import MULTIPLES, STRATA_ROWS, render, write
 from audit.stats.gallery import GALLERY
 from audit.stats.judging.battery import unreadable
@@ -165,6 +165,23 @@ def test_each_stratum_has_its_picture_and_a_bad_one_comes_first():
     assert multiples.count("<img") == 30
     assert multiples.index("day 2026-03-18") < multiples.index("day 2026-03-01")
     assert "77 decks, least p 1.0·10⁻⁹, <b>alarm</b>" in multiples
+
+
+def test_strata_without_an_alarm_stand_in_the_order_of_their_p_values():
+    days = {f"2026-03-0{day}": p for day, p in ((1, 0.4), (2, 0.003), (3, 0.05))}
+    tests = [a_test(f"day={day}: x", p=p, dimension="day", stratum=day) for day, p in days.items()]
+    page = render(a_result(tests=tests, pictures=pictures(strata=[f"day={day}" for day in days])))
+    assert re.findall(r"ranks by positions of day (\S+)\"", page) == sorted(days, key=days.__getitem__)
+
+
+def test_bars_are_as_long_as_they_are_surprising_against_the_alarm():
+    drawn = bars([a_test(p_adjusted=1e-12, verdict="fail"), a_test(p_adjusted=1.0)], 1e-6)
+    lengths = {}
+    for points, ink in re.findall(r'<path d="([^"]*)"[^>]*style="fill: var\(--(good|bad)\)', drawn):
+        along = [float(x) for x in re.findall(r"[ML] ([0-9.]+)", points)]
+        lengths[ink] = max(along) - min(along)
+    assert lengths["good"] < 0.01 * lengths["bad"]
+    assert ">alarm</text>" in drawn
 
 
 def test_says_how_many_strata_it_leaves_out():

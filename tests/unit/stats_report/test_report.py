@@ -170,7 +170,8 @@ def test_each_stratum_has_its_picture_and_a_bad_one_comes_first():
 def test_strata_without_an_alarm_stand_in_the_order_of_their_p_values():
     days = {f"2026-03-0{day}": p for day, p in ((1, 0.4), (2, 0.003), (3, 0.05))}
     tests = [a_test(f"day={day}: x", p=p, dimension="day", stratum=day) for day, p in days.items()]
-    page = render(a_result(tests=tests, pictures=pictures(strata=[f"day={day}" for day in days])))
+    pictured = pictures(strata=[f"day={day}" for day in days])
+    page = render(a_result(tests=tests, pictures=pictured, strata={"day": dict.fromkeys(days, 500)}))
     assert re.findall(r"ranks by positions of day (\S+)\"", page) == sorted(days, key=days.__getitem__)
 
 

@@ -270,7 +270,7 @@ class Hand:
             with self._checked(answer.cards):
                 state, event = self._followed(lambda: machine.show(self._state, positions))
                 dealt = state.dealt
-                due = [replace(dealt[position], face=Face.UP) for position in event.positions]
+                due = [dealt[position]._replace(face=Face.UP) for position in event.positions]
                 return self._take(answer.cards, due, answer.hand, state)
 
         return await self._take_turn(step, "show", *positions)

@@ -1,7 +1,6 @@
 """A referee's hand as one who watches it sees it: every event is checked before anything of it is handed on."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 from dealer.client import checks
@@ -88,7 +87,7 @@ class WatchedHand:
     def _shown(self, cards: Sequence[types_pb2.Card]) -> tuple[Card, ...]:
         self._state, event = machine.show(self._state, [card.position for card in cards])
         dealt = self._state.dealt
-        return self._take(cards, [replace(dealt[position], face=Face.UP) for position in event.positions])
+        return self._take(cards, [dealt[position]._replace(face=Face.UP) for position in event.positions])
 
     def _take(self, messages: Sequence[types_pb2.Card], due: Sequence[Dealt]) -> tuple[Card, ...]:
         cards = checks.check_cards(

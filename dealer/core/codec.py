@@ -1,6 +1,7 @@
 """A hand's state as JSON text for the store, and back. Holds no card, seed, salt or contribution."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -48,16 +49,20 @@ def load_state(text: str, games: Mapping[str, Game]) -> HandState:
     )
 
 
-def _dump_event(event: Event) -> list[Any]:
+@lru_cache(8192)
+def _dump_event(event: Event) -> orjson.Fragment:
+    """An event as JSON; tables with the same seats in share theirs."""
+    content: list[Any]
     match event:
         case Deal(street, cards):
-            return ["deal", street, [[c.position, c.seat, c.face] for c in cards]]
+            content = ["deal", street, [list(card) for card in cards]]
         case Draw(cards):
-            return ["draw", [[c.position, c.seat, c.face] for c in cards]]
+            content = ["draw", [list(card) for card in cards]]
         case Fold(seat):
-            return ["fold", seat]
+            content = ["fold", seat]
         case Show(positions):
-            return ["show", positions]
+            content = ["show", positions]
+    return orjson.Fragment(orjson.dumps(content))
 
 
 def _load_event(event: list[Any]) -> Event:

@@ -163,9 +163,9 @@ def _ending(state: HandState, milliseconds: int, outcome: str, family: str) -> d
 def _event(event: Event) -> dict[str, Any]:
     match event:
         case Deal(street, cards):
-            return {"deal": street, "cards": [[c.position, c.seat, c.face] for c in cards]}
+            return {"deal": street, "cards": [list(card) for card in cards]}
         case Draw(cards):
-            return {"draw": [[c.position, c.seat, c.face] for c in cards]}
+            return {"draw": [list(card) for card in cards]}
         case Fold(seat):
             return {"fold": seat}
         case Show(positions):

@@ -6,6 +6,8 @@ It works on positions, seats and faces alone. Which card lies at a position is l
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from dealer.core.cards import DECK_KINDS
 from dealer.errors import Reason, Refused
@@ -70,8 +72,7 @@ class Game:
     streets: tuple[Street, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Dealt:
+class Dealt(NamedTuple):
     """One card on the table: where it lay in the deck, whose it is (0: the board), and which way up it was dealt."""
 
     position: int
@@ -201,17 +202,17 @@ def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:
         raise Refused(Reason.WRONG_STREET, f"{names[-1]} street, the last, has been dealt")
     if name != names[at]:
         raise Refused(Reason.WRONG_STREET, f"the next street is {names[at]}, not {name}")
-    event = Deal(name, _street_cards(state, state.game.streets[at]))
+    event = _deal(state.game.streets[at], len(state.dealt), state.cards_left, state.live)
     return _with_event(state, event), event
 
 
-def _street_cards(state: HandState, street: Street) -> tuple[Dealt, ...]:
-    start = len(state.dealt)
-    if street.board_if_short and state.cards_left < len(state.live):
-        return (Dealt(start, BOARD, Face.UP),)
-    live = state.live
+@lru_cache(4096)
+def _deal(street: Street, start: int, cards_left: int, live: tuple[int, ...]) -> Deal:
+    """The event of a street: which seats are in decides it, so that most tables share theirs."""
+    if street.board_if_short and cards_left < len(live):
+        return Deal(street.name, (Dealt(start, BOARD, Face.UP),))
     order = [(seat, face) for face in street.rounds for seat in live]
-    return tuple([Dealt(start + i, seat, face) for i, (seat, face) in enumerate(order)])
+    return Deal(street.name, tuple([Dealt(start + i, seat, face) for i, (seat, face) in enumerate(order)]))
 
 
 def draw(state: HandState, wanted: Sequence[tuple[int, Face]]) -> tuple[HandState, Draw]:

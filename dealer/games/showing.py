@@ -63,7 +63,12 @@ def highest_showing(cards: Mapping[int, Sequence[str]], order: Sequence[int]) ->
     Returns:
         The seat; of equal hands, the first in `order`.
     """
-    values = [showing_value(cards[seat]) for seat in order]
+    return highest_ranks({seat: "".join([card[0] for card in cards[seat]]) for seat in order}, order)
+
+
+def highest_ranks(ranks: Mapping[int, str], order: Sequence[int]) -> int:
+    """Names the same seat as `highest_showing`, of up cards that are given by their ranks alone, such as "TT7"."""
+    values = [_ranks_value(ranks[seat]) for seat in order]
     return order[values.index(max(values))]
 
 

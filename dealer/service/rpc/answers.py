@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dealer.core import entries
-from dealer.core.hand import Dealt, Face, Reveal, Status
+from dealer.core.hand import BOARD, Dealt, Face, Reveal, Status
 from dealer.core.ids import hand_text
 from dealer.core.seed import Seed
-from dealer.games.showing import highest_showing, lowest_door
+from dealer.games.showing import highest_ranks, lowest_door
 from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
 from dealer.service.rpc.splice import hand_part
 from dealer.service.writer.change import Unit
@@ -75,14 +75,13 @@ def opener(live: LiveHand) -> types_pb2.Opener | None:
     seats = state.live
     if len(seats) < 2:
         return None
-    up: dict[int, list[str]] = {seat: [] for seat in seats}
-    for each in state.dealt:
-        if each.face is Face.UP and each.seat in up:
-            up[each.seat].append(cards[each.position])
+    up = [(seat, cards[position]) for position, seat, face in state.dealt if face is Face.UP]
     if state.street == state.game.streets[0].name:
-        seat = lowest_door({seat: showing[0] for seat, showing in up.items()}, seats)
-        return types_pb2.Opener(seat=seat, reason=types_pb2.OPENER_REASON_LOWEST_CARD)
-    return types_pb2.Opener(seat=highest_showing(up, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
+        return types_pb2.Opener(seat=lowest_door(dict(up), seats), reason=types_pb2.OPENER_REASON_LOWEST_CARD)
+    ranks = dict.fromkeys((BOARD, *state.seats), "")
+    for seat, card in up:
+        ranks[seat] += card[0]
+    return types_pb2.Opener(seat=highest_ranks(ranks, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
 
 
 class FullHand:

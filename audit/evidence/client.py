@@ -109,6 +109,7 @@ class _Reader:
     commit: tuple[int, Commit] | None = None
     close: tuple[int, Close] | None = None
     outcome: Outcome | None = None
+    other_key: bool = False
     roots: dict[int, bytes] = field(default_factory=dict)
 
     def _try(self, name: str, ok: str, wrong: AuditError | str | None = None) -> None:
@@ -188,7 +189,10 @@ class _Reader:
             lost = close if close is not None and close.outcome == "lost" else None
             self.outcome = check_offered(offer, index, self.escrow, lost, close_index)
         if self.outcome is not None:
-            self._report(self.outcome, [*findings, *self.outcome.findings])
+            # One hand does not tell whether its escrow is for a wrong key, or the auditor's own key is the wrong one.
+            mine = [found for found in self.outcome.findings if not found.other_key]
+            self.other_key = len(mine) < len(self.outcome.findings)
+            self._report(self.outcome, [*findings, *mine])
         self._name_missing()
 
     def _linked(self) -> Iterator[tuple[int, Offer | Commit | Close]]:
@@ -209,7 +213,10 @@ class _Reader:
         return check_hand(Case(commit, index, offer, close, close_index, elsewhere), self.escrow)
 
     def _report(self, outcome: Outcome, findings: list[Finding]) -> None:
-        for check in dict.fromkeys(["lifecycle", *outcome.made, *[found.check for found in findings]]):
+        made = outcome.made
+        if self.other_key and self.close is None:
+            made = [check for check in made if check != "reveal"]  # Nothing but the key was looked at.
+        for check in dict.fromkeys(["lifecycle", *made, *[found.check for found in findings]]):
             wrong = [found.detail for found in findings if found.check == check]
             self._try(check, _HOLDS[check], "; ".join(wrong) or None)
 
@@ -231,6 +238,9 @@ class _Reader:
             self._missing("commit", "the commit is not here")
         if self.outcome is not None and self.outcome.needs_key:
             self._missing("escrow", "the hand is sealed and stays closed: no escrow key was given (--escrow-key)")
+        if self.other_key and self.outcome is not None and self.outcome.escrow_key is not None:
+            named = self.outcome.escrow_key.hex()
+            self._missing("escrow", f"the hand is sealed for key {named}, which was not given: is yours the right one?")
 
     def _commitments(self) -> bytes:
         member = self.content.get("card_commitments")

@@ -17,6 +17,7 @@ from audit.cli import cli
 from audit.errors import FormatError
 from audit.evidence import client
 from audit.evidence.receipt import Evidence
+from audit.hand.escrow import EscrowKeys
 from audit.tlog.keys import VerifierKey, base64_encode
 from tests.attacks.judging import ESCROW, audit_entries
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, canonical, contributors, drawn, honest_hands
@@ -253,6 +254,17 @@ def test_a_sealed_hand_needs_the_escrow_key(tmp_path: Path) -> None:
     without = CliRunner().invoke(cli, command)
     assert (without.exit_code, "--escrow-key" in without.output) == (3, True)
     assert CliRunner().invoke(cli, [*command, "--escrow-key", str(escrow)]).exit_code == 0
+
+
+@pytest.mark.parametrize("kept", [KINDS, ("offer", "commit"), ("offer",)], ids=lambda kept: kept[-1])
+def test_a_wrong_escrow_key_is_the_auditor_s_own_slip(kept: tuple[str, ...]) -> None:
+    draft = offered(reveal="sealed")
+    whole = evidence(_edited(draft), draft.id)
+    content = client.decode(json.dumps({name: whole[name] for name in ("format", *kept)}).encode())
+    assert content is not None
+    found = client.check(content, SIGNER.verifier, EscrowKeys.parse([drawn("another escrow key", 32).hex()]))
+    assert (code(found), failing(found)) == (3, set())
+    assert any(step.name == "escrow" and "is yours the right one?" in step.detail for step in found.steps)
 
 
 @pytest.mark.parametrize("answers", [["AA=="], ["AA==", "AA=="], ["AA==", "AQ=="]], ids=["one", "same", "two"])

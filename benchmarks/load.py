@@ -3,13 +3,15 @@
 It prints one JSON object: hands played, hands checked, seconds, and the seconds of each street. What it plays against
 may be the dealer or one of the servers of `benchmarks.bare`; it does the same work for all of them. With `--key` it
 checks one hand in sixteen wholly, as a customer's load generator would: both receipts under the key, the seed of the
-close against the commit, and every card and salt against the deck that the seed gives.
+close against the commit, and every card and salt against the deck that the seed gives. By the way `client`
+all hands go through the client of `dealer.client`, which needs the key and checks everything of each.
 """
 
 import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from time import perf_counter
@@ -17,7 +19,7 @@ from time import perf_counter
 import click
 import grpc
 
-from dealer.client.receipts import prove
+from dealer.client import Client, prove
 from dealer.core.deck import derive_deck
 from dealer.core.seed import Seed
 from dealer.log.note import NoteVerifier
@@ -34,6 +36,7 @@ STREETS = (
     types.STREET_SIXTH,
     types.STREET_SEVENTH,
 )
+NAMES = ("third", "fourth", "fifth", "sixth", "seventh")
 ONE_CHECKED_IN = 16
 WARM = 20
 STAKES = table_pb2.Stakes(ante=25, bring_in=50, small_bet=100, big_bet=200)
@@ -235,6 +238,28 @@ class Room:
             if self.played.hands == hands:
                 outbox.put_nowait(None)
 
+    async def client(self, client: Client, hands: int, tables: int) -> None:
+        """Plays all tables with one client, which checks every hand wholly."""
+        left, run = count(), uuid.uuid4().hex
+
+        async def sit(table: str) -> None:
+            while next(left) < hands:
+                await self.hand_by_client(client, table)
+
+        await asyncio.gather(*(sit(f"{run}.{number}") for number in range(tables)))
+
+    async def hand_by_client(self, client: Client, table: str) -> None:
+        """Plays one hand."""
+        hand = await client.open_hand(table, SEATS)
+        for name in NAMES:
+            asked = perf_counter()
+            await hand.deal_street(name)
+            self.played.streets.append(perf_counter() - asked)
+            self.played.at.append(asked - self.start)
+        await hand.close()
+        self.played.hands += 1
+        self.played.checked += 1
+
     async def tables(self, stub: "table_pb2_grpc.TableServiceAsyncStub", hands: int, tables: int) -> None:
         """Has the referee run check/call hands to the showdown, one after another at each table, all tables at once."""
         left, run = count(), uuid.uuid4().hex
@@ -273,12 +298,17 @@ class Room:
 
 
 async def _run(address: str, way: str, hands: int, tables: int, key: str | None, rate: float) -> Played:
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with AsyncExitStack() as stack:
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
+        if way == "client":
+            client = await stack.enter_async_context(Client(address, key or "", stream=True))
         stub: rpc.DealerServiceAsyncStub = rpc.DealerServiceStub(channel)
         referee: table_pb2_grpc.TableServiceAsyncStub = table_pb2_grpc.TableServiceStub(channel)
 
         async def play(room: Room, hands: int, tables: int) -> None:
-            if way == "stream":
+            if way == "client":
+                await room.client(client, hands, tables)
+            elif way == "stream":
                 await room.stream(stub, hands, tables)
             elif way == "tables":
                 await room.tables(referee, hands, tables)
@@ -296,13 +326,15 @@ async def _run(address: str, way: str, hands: int, tables: int, key: str | None,
 
 @click.command()
 @click.argument("address")
-@click.argument("way", type=click.Choice(["calls", "stream", "paced", "tables"]))
+@click.argument("way", type=click.Choice(["calls", "stream", "client", "paced", "tables"]))
 @click.argument("hands", type=int)
 @click.argument("tables", type=int)
-@click.option("--key", default=None, help="The log's verifier key: one hand in sixteen is checked wholly.")
+@click.option("--key", default=None, help="The log's verifier key: one hand in sixteen is checked; by `client` every one.")
 @click.option("--rate", type=float, default=100.0, help="Hands a second that a paced run opens.")
 def main(address: str, way: str, hands: int, tables: int, key: str | None, rate: float) -> None:
     """Plays a few hands to warm up, then those that count."""
+    if way == "client" and key is None:
+        raise click.UsageError("the client checks every hand under the log's key: give --key")
     print(json.dumps(asdict(asyncio.run(_run(address, way, hands, tables, key, rate)))))
 
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import grpc
-from google.protobuf.message import DecodeError, Message
-from google.rpc import error_details_pb2, status_pb2
+from google.protobuf.message import Message
 
+from dealer.client import refusals
 from dealer.client.channel import Undecodable
 from dealer.client.errors import ANSWER_LOST, CallError, CheckError
 from dealer.v1 import log_pb2
@@ -76,7 +76,7 @@ class Caller:
     def __init__(self, retry: Retry, request_ids: Callable[[], UUID] = uuid4) -> None:
         self._retry, self._request_ids = retry, request_ids
         self._unanswered: dict[tuple[str, bytes], str] = {}
-        self._answers: OrderedDict[str, tuple[bytes, bytes]] = OrderedDict()
+        self._answers: OrderedDict[str, tuple[bytes, Message]] = OrderedDict()
 
     async def change(
         self, method: str, call: Callable[..., Awaitable[M]], request: Any, request_id: UUID | None = None
@@ -116,12 +116,15 @@ class Caller:
             CallError: refused, or not answered.
             CheckError: `schema` where the answer's bytes are no such answer.
         """
-        patience = _Patience(self._retry)
+        patience = None
         while True:
             try:
                 return _read(method, await call(request, timeout=self._retry.timeout))
             except grpc.aio.AioRpcError as error:
-                failed = _call_error(method, error)
+                failed = refusals.of_call(method, error)
+            except CallError as error:  # of a stream
+                failed = error
+            patience = patience or _Patience(self._retry)
             await patience.wait(failed)
 
     async def entries(self, call: Callable[..., Any], start: int) -> AsyncIterator[bytes]:
@@ -141,20 +144,22 @@ class Caller:
                     for entry in entries:
                         yield entry
             except grpc.aio.AioRpcError as error:
-                failed = _call_error("ListEntries", error)
+                failed = refusals.of_call("ListEntries", error)
             else:
                 return
             await patience.wait(failed)
 
     def _compare(self, request_id: str, body: bytes, answer: Message) -> None:
-        encoded = answer.SerializeToString(deterministic=True)
+        """Holds an answer against the one that its request had before; only then are both of them encoded."""
         before = self._answers.get(request_id)
         if before is None:
-            self._answers[request_id] = (body, encoded)
+            self._answers[request_id] = (body, answer)
             if len(self._answers) > _REMEMBERED:
                 self._answers.popitem(last=False)
-        elif before[0] == body and before[1] != encoded:
-            raise RepeatError((before[1], encoded), type(answer).FromString(before[1]))
+        elif before[0] == body:
+            first, second = (each.SerializeToString(deterministic=True) for each in (before[1], answer))
+            if first != second:
+                raise RepeatError((first, second), before[1])
 
 
 class RepeatError(CheckError):
@@ -171,11 +176,11 @@ class RepeatError(CheckError):
 
 
 def _key(method: str, request: Any) -> tuple[str, bytes]:
-    """What makes two requests the same: everything but their ids."""
-    bare = type(request)()
-    bare.CopyFrom(request)
-    bare.ClearField("request_id")
-    return method, hashlib.sha256(bare.SerializeToString(deterministic=True)).digest()
+    """What makes two requests the same: everything but their ids. Takes the request's id off and puts it back."""
+    request_id, request.request_id = request.request_id, ""
+    body = request.SerializeToString(deterministic=True)
+    request.request_id = request_id
+    return method, hashlib.sha256(body).digest()
 
 
 def _read(method: str, answer: M | Undecodable | None) -> M:
@@ -187,22 +192,3 @@ def _read(method: str, answer: M | Undecodable | None) -> M:
     if answer is None or isinstance(answer, Undecodable):
         raise CheckError("schema", f"the bytes that came back from {method} do not decode as its answer")
     return answer
-
-
-def _call_error(method: str, error: grpc.aio.AioRpcError) -> CallError:
-    info = _info(error)
-    return CallError(method, error.code(), info.reason, error.details() or "", dict(info.metadata))
-
-
-def _info(error: grpc.aio.AioRpcError) -> error_details_pb2.ErrorInfo:
-    """Reads what a refusal says to programs; empty where the dealer did not speak, or what it said does not decode."""
-    info = error_details_pb2.ErrorInfo()
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin" and isinstance(value, bytes):
-            try:
-                for detail in status_pb2.Status.FromString(value).details:
-                    if detail.Unpack(info):
-                        return info
-            except DecodeError:
-                return error_details_pb2.ErrorInfo()
-    return info

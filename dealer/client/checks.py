@@ -36,6 +36,7 @@ from dealer.v1 import types_pb2
 
 HASH_BYTES = 32
 _CARD_TAG = tag("card")
+_NAMES = {kind: {name: name.encode("ascii") for name in deck} for kind, deck in DECK_KINDS.items()}
 _ESCROW_BYTES = 112
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _CHECKS = {
@@ -55,6 +56,24 @@ _CHECKS = {
     "schema": "schema",
 }
 """The check that each member of an entry belongs to, where it is not `lifecycle`."""
+_OF_A_HAND = (
+    ("lifecycle", "hand"),
+    ("lifecycle", "table"),
+    ("lifecycle", "number"),
+    ("lifecycle", "game"),
+    ("lifecycle", "deck kind"),
+    ("lifecycle", "seats"),
+    ("lifecycle", "state"),
+    ("reveal", "policy"),
+    ("seed", "seed commitment"),
+    ("deck", "deck commitment"),
+    ("dealing", "seats still in"),
+    ("dealing", "street"),
+    ("dealing", "cards left"),
+    ("lifecycle", "offer's index"),
+    ("lifecycle", "commit's index"),
+)
+"""What of the dealer's view of a hand is compared, each with the check that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +156,54 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
         offer: the hand's offer; None where there is none.
         commit: the hand's commit; None before the deck is locked.
     """
-    for check, name, expected, found in (
-        ("lifecycle", "hand", hand_text(state.hand), hand.hand_id),
-        ("lifecycle", "table", state.table, hand.table),
-        ("lifecycle", "number", state.number, hand.number),
-        ("lifecycle", "game", game_value(state.game), hand.game),
-        ("lifecycle", "deck kind", state.deck, hand.deck),
-        ("lifecycle", "seats", list(state.seats), list(hand.seats)),
-        ("lifecycle", "state", state.status, read_status(hand)),
-        ("reveal", "policy", reveal_value(state.reveal), hand.reveal),
-        ("seed", "seed commitment", state.seed_commitment.hex(), hand.seed_commitment.hex()),
-        ("deck", "deck commitment", state.deck_commitment.hex(), hand.deck_commitment.hex()),
-        ("dealing", "seats still in", list(state.live), list(hand.live_seats)),
-        ("dealing", "street", street_value(state.street), hand.street),
-        ("dealing", "cards left", state.cards_left, hand.cards_left),
-        ("lifecycle", "offer's index", offer and offer.index, offer_index(hand)),
-        ("lifecycle", "commit's index", commit and commit.index, commit_index(hand)),
-    ):
-        if expected != found:
-            raise CheckError(check, f"{name}: expected {expected}, found {found}")
+    expected = (
+        hand_text(state.hand),
+        state.table,
+        state.number,
+        game_value(state.game),
+        state.deck,
+        [*state.seats],
+        state.status,
+        reveal_value(state.reveal),
+        state.seed_commitment,
+        state.deck_commitment,
+        [*state.live],
+        street_value(state.street),
+        state.cards_left,
+        offer and offer.index,
+        commit and commit.index,
+    )
+    found = (
+        hand.hand_id,
+        hand.table,
+        hand.number,
+        hand.game,
+        hand.deck,
+        [*hand.seats],
+        read_status(hand),
+        hand.reveal,
+        hand.seed_commitment,
+        hand.deck_commitment,
+        [*hand.live_seats],
+        hand.street,
+        hand.cards_left,
+        offer_index(hand),
+        commit_index(hand),
+    )
+    if expected != found:
+        for (check, name), ours, theirs in zip(_OF_A_HAND, expected, found, strict=True):
+            if ours != theirs:
+                raise CheckError(check, f"{name}: expected {_shown(ours)}, found {_shown(theirs)}")
+
+
+def _shown(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def check_offer(offer: Proven, state: HandState, family: str) -> None:
     """Checks that an offer binds the dealer to this hand, its seed and everybody's commitment."""
     escrow = _escrow(offer.content, state)
-    compare("offer", offer.content, entries.decode(entries.offer_entry(state, escrow, 0, family)), _CHECKS)
+    compare("offer", offer, entries.offer_entry(state, escrow, 0, family), _CHECKS)
 
 
 def check_acknowledgement(note: str, given: Acknowledgement, verifier: NoteVerifier) -> None:
@@ -211,7 +253,7 @@ def check_commit(
         deck_commitment=state.deck_commitment,
         family=family,
     )
-    compare("commit", commit.content, entries.decode(expected), _CHECKS)
+    compare("commit", commit, expected, _CHECKS)
     return Committed(commit.index, commitments, digest, escrow)
 
 
@@ -273,36 +315,42 @@ def check_cards(
     require(len(messages) == len(dealt), "dealing", f"{len(dealt)} cards were to come, and {len(messages)} came")
     cards: list[Card] = []
     names = {card.name: card.position for card in known.values() if card.name}
+    opened = []
     for message, due in zip(messages, dealt, strict=True):
         card = read_card(message)
-        found = card and (card.position, card.seat, str(card.face))
-        expected = (due.position, due.seat, str(due.face))
-        if card is None or found != expected:
+        if card is None or card.position != due.position or card.seat != due.seat or card.face is not due.face:
+            expected = (due.position, due.seat, str(due.face))
+            found = card and (card.position, card.seat, str(card.face))
             raise CheckError("dealing", f"expected position, seat and face {expected}, found {found}")
         if not blanks or card.face is Face.UP or card.name or card.salt:
-            check_card(card, state, commitments)
-            if names.setdefault(card.name, card.position) != card.position:
-                where = f"at position {names[card.name]} and at position {card.position}"
-                raise CheckError("opening", f"{card.name} lies {where}")
+            opened.append(card)
         cards.append(card)
+    check_openings(opened, state, commitments)
+    for card in opened:
+        if names.setdefault(card.name, card.position) != card.position:
+            where = f"at position {names[card.name]} and at position {card.position}"
+            raise CheckError("opening", f"{card.name} lies {where}")
     return tuple(cards)
 
 
-def check_card(card: Card, state: HandState, commitments: bytes) -> None:
-    """Checks one card against its commitment."""
-    if card.name not in DECK_KINDS[state.deck]:
-        raise CheckError("opening", f"{card.name!a} at position {card.position} is no card of {state.deck}")
-    if len(card.salt) != SALT_BYTES:
-        raise CheckError("opening", f"the salt at position {card.position} is not {SALT_BYTES} bytes")
-    message = _CARD_TAG + state.hand + card.position.to_bytes(2, "big") + card.name.encode("ascii") + card.salt
-    expected = commitments[HASH_BYTES * card.position : HASH_BYTES * (card.position + 1)]
-    made = hashlib.sha256(message).digest()
-    if made != expected:
-        raise CheckError(
-            "opening",
-            f"{card.name} at position {card.position} does not match its commitment: "
-            f"expected {expected.hex()}, found {made.hex()}",
-        )
+def check_openings(cards: Sequence[Card], state: HandState, commitments: bytes) -> None:
+    """Checks cards against their commitments."""
+    kind, sha256 = _NAMES[state.deck], hashlib.sha256
+    begin = _CARD_TAG + state.hand
+    for card in cards:
+        position, name, salt = card.position, kind.get(card.name), card.salt
+        if name is None:
+            raise CheckError("opening", f"{card.name!a} at position {position} is no card of {state.deck}")
+        if len(salt) != SALT_BYTES:
+            raise CheckError("opening", f"the salt at position {position} is not {SALT_BYTES} bytes")
+        made = sha256(begin + position.to_bytes(2, "big") + name + salt).digest()
+        expected = commitments[HASH_BYTES * position : HASH_BYTES * (position + 1)]
+        if made != expected:
+            raise CheckError(
+                "opening",
+                f"{card.name} at position {position} does not match its commitment: "
+                f"expected {expected.hex()}, found {made.hex()}",
+            )
 
 
 def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, Card]) -> Opener | None:
@@ -311,15 +359,15 @@ def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, 
     Raises:
         CheckError: `dealing`: it is another seat, or for another reason.
     """
-    if len(state.live) < 2:
+    live = state.live
+    if len(live) < 2:
         return None
     up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
     for each in state.dealt:
         if each.face is Face.UP:
             up[each.seat].append(cards[each.position].name)
     third = state.street == state.game.streets[0].name
-    doors = {seat: up[seat][0] for seat in state.live}
-    seat = lowest_door(doors, state.live) if third else highest_showing(up, state.live)
+    seat = lowest_door({seat: up[seat][0] for seat in live}, live) if third else highest_showing(up, live)
     require(found.seat == seat, "dealing", f"seat {seat} opens by the cards, and not {found.seat}")
     reason = types_pb2.OPENER_REASON_LOWEST_CARD if third else types_pb2.OPENER_REASON_HIGHEST_SHOWING
     require(found.reason == reason, "dealing", f"why seat {seat} opens: expected {reason}, found {found.reason}")
@@ -360,9 +408,9 @@ def check_close(
         drawn = Seed(bytes.fromhex(str(seed)))
         require(drawn.commitment(state.hand) == state.seed_commitment, "seed", "the seed does not match its commitment")
         deck, ciphertext = _derived(content, state, committed, drawn, family), b""
-        for card in known.values():
-            agrees = not card.name or (card.name, card.salt) == (deck.cards[card.position], deck.salt(card.position))
-            require(agrees, "opening", f"{card.name} at position {card.position} is not the derived deck's card")
+        for position, card in known.items():
+            if card.name and (card.name != deck.cards[position] or card.salt != deck.salt(position)):
+                raise CheckError("opening", f"{card.name} at position {position} is not the derived deck's card")
     else:
         drawn, deck = Seed(bytes(SEED_BYTES)), _seen_deck(content, state, committed, known, family)
         ciphertext = _ciphertext(content)
@@ -379,7 +427,7 @@ def check_close(
         history=history,
         family=family,
     )
-    compare("close", content, entries.decode(expected), _CHECKS)
+    compare("close", close, expected, _CHECKS)
     return deck.cards if state.reveal is Reveal.PUBLIC else None
 
 

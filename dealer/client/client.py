@@ -20,6 +20,7 @@ from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Session
 from dealer.client.log import LogView
 from dealer.client.receipts import family_of, read_entry
+from dealer.client.stream import StreamStub
 from dealer.client.values import game_value, parse_reveal, reveal_value
 from dealer.core.hand import Reveal
 from dealer.core.ids import MAX_INTEGER
@@ -52,6 +53,7 @@ class Client:
         folder: Path | str | None = None,
         credentials: grpc.ChannelCredentials | None = None,
         retry: Retry | None = None,
+        stream: bool = False,
         request_ids: Callable[[], UUID] = uuid4,
         entropy: Entropy = os.urandom,
     ) -> None:
@@ -65,6 +67,8 @@ class Client:
                 the next; None: they are forgotten, evidence apart.
             credentials: for TLS; None: a plain connection, for the loopback.
             retry: how long an unavailable dealer is asked again; None: for 30 seconds.
+            stream: whether hands are played over one PlayHands stream. What many hands ask for at once goes out in one
+                message, which costs both sides less; for one hand at a time it changes nothing.
             request_ids: makes the ids of requests; a test may drive it.
             entropy: what contributions are drawn from: the operating system's CSPRNG, but in tests.
 
@@ -77,7 +81,8 @@ class Client:
         calls = Caller(retry or Retry(), request_ids)
         self._log = LogView(log_pb2_grpc.LogServiceStub(self._channel), calls, key, self._folder)
         stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
-        self._session = Session(stub, calls, self._log, self._folder, key)
+        self._stream = StreamStub(stub.PlayHands) if stream else None
+        self._session = Session(self._stream or stub, calls, self._log, self._folder, key)
         self._entropy = entropy
         self._drawn: dict[str, dict[str, Contribution]] = {}  # by table and id, until the hand is opened or refused
 
@@ -91,6 +96,8 @@ class Client:
 
     async def aclose(self) -> None:
         """Lets go of the connection. Hands in play stay in play."""
+        if self._stream is not None:
+            await self._stream.aclose()
         await self._channel.close()
 
     @property

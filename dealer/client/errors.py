@@ -36,8 +36,11 @@ class CallError(ClientError):
         reason: str,
         message: str,
         metadata: Mapping[str, str] = _NOTHING,
+        *,
+        settled: bool = True,
     ) -> None:
         super().__init__(f"{method}: {printable(message) or code.name}")
+        self._settled = settled  # False: it ended a stream, and says nothing of this one request
         self.code = code
         self.reason = reason
         self.metadata = metadata
@@ -45,7 +48,7 @@ class CallError(ClientError):
     @property
     def refused(self) -> bool:
         """Whether the dealer has refused the request, so that nothing has changed; otherwise it may have."""
-        carried_out = self.reason == ANSWER_LOST
+        carried_out = self.reason == ANSWER_LOST or not self._settled
         return bool(self.reason) and self.code is not grpc.StatusCode.UNAVAILABLE and not carried_out
 
 
@@ -61,7 +64,7 @@ class LostError(CallError):
 
     def __init__(self, error: CallError, said: str, evidence: Path | None) -> None:
         Exception.__init__(self, f"{printable(said)} (receipts: {evidence})" if evidence else printable(said))
-        self.code, self.reason, self.metadata = error.code, error.reason, error.metadata
+        self.code, self.reason, self.metadata, self._settled = error.code, error.reason, error.metadata, error._settled
         self.evidence = evidence
 
 

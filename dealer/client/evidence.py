@@ -11,8 +11,7 @@ import base64
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,31 +82,39 @@ def answers_member(*answers: bytes) -> list[str]:
     return [_base64(answer) for answer in answers]
 
 
-@contextmanager
-def keeping(known: Evidence, folder: Path | None, cards: Sequence[types_pb2.Card] = ()) -> Iterator[None]:
+class keeping:  # noqa: N801  # used like a function, and a class for its speed: a hand enters it a dozen times
     """Gives a failed check its evidence, unless it has some.
-
-    Args:
-        known: what has been seen.
-        folder: where it goes; None: a temporary folder of its own.
-        cards: of the answer at hand.
 
     Raises:
         CheckError: the check that failed, with the evidence.
     """
-    try:
-        yield
-    except CheckError as error:
-        if error.evidence is not None:
-            raise
+
+    __slots__ = ("_cards", "_folder", "_known")
+
+    def __init__(self, known: Evidence, folder: Path | None, cards: Sequence[types_pb2.Card] = ()) -> None:
+        """Takes what has been seen.
+
+        Args:
+            known: what has been seen.
+            folder: where evidence goes; None: a temporary folder of its own.
+            cards: of the answer at hand.
+        """
+        self._known, self._folder, self._cards = known, folder, cards
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        if not isinstance(error, CheckError) or error.evidence is not None:
+            return
         more: dict[str, Any] = {}
         if isinstance(error, RepeatError):
             more["answers"] = answers_member(*error.answers)
-            if not known.entries and isinstance(error.first, dealer_pb2.OpenHandResponse):
-                known.take_opened(error.first.hand)
-        if cards:
-            more["cards"] = [card_member(card) for card in cards]
-        path = write(known.content(error.check, error.detail, **more), folder)
+            if not self._known.entries and isinstance(error.first, dealer_pb2.OpenHandResponse):
+                self._known.take_opened(error.first.hand)
+        if self._cards:
+            more["cards"] = [card_member(card) for card in self._cards]
+        path = write(self._known.content(error.check, error.detail, **more), self._folder)
         raise CheckError(error.check, error.detail, path) from error
 
 

@@ -1,7 +1,9 @@
 """The log as one client has seen it: every checkpoint has to fit the last one (PROTOCOL.md, sections 9 and 10)."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import grpc
@@ -10,12 +12,14 @@ from dealer.client.calls import Caller
 from dealer.client.errors import CallError, CheckError
 from dealer.client.evidence import Evidence, consistency_member, write
 from dealer.client.folder import Folder
-from dealer.client.receipts import Proven, prove
+from dealer.client.receipts import Proven, prove_with
 from dealer.log.checkpoint import Checkpoint, open_checkpoint
 from dealer.log.errors import LogError, ProofError
 from dealer.log.merkle import verify_consistency
 from dealer.log.note import NoteVerifier
 from dealer.v1 import log_pb2 as pb
+
+_REMEMBERED = 16
 
 
 class LogView:
@@ -31,6 +35,8 @@ class LogView:
         self.verifier = NoteVerifier.parse(key)
         self._stub, self._calls, self._key, self._folder = stub, calls, key, folder
         self._turn = asyncio.Lock()
+        self._opened: OrderedDict[str, Checkpoint] = OrderedDict()  # by the signed note
+        self._under_way: dict[str, asyncio.Task[None]] = {}  # by the signed note
         self._seen: tuple[str, Checkpoint] | None = None
         if folder.checkpoint is not None:
             self._seen = folder.checkpoint, open_checkpoint(folder.checkpoint, self.verifier)
@@ -47,9 +53,18 @@ class LogView:
             CheckError: it does not hold.
             CallError: the dealer did not answer when it was asked for a consistency proof.
         """
-        proven = prove(entry, receipt, self.verifier, index)
+        proven = prove_with(self._open, entry, receipt, index)
         await self.accept_checkpoint(proven.note, proven.checkpoint)
         return proven
+
+    def _open(self, note: str) -> Checkpoint:
+        """Opens a signed checkpoint; receipts of one batch bear the same one, whose signature is verified once."""
+        checkpoint = self._opened.get(note)
+        if checkpoint is None:
+            checkpoint = self._opened[note] = open_checkpoint(note, self.verifier)
+            if len(self._opened) > _REMEMBERED:
+                self._opened.popitem(last=False)
+        return checkpoint
 
     async def refresh(self) -> Checkpoint:
         """Asks for the newest checkpoint and checks that it fits; returns it.
@@ -72,11 +87,26 @@ class LogView:
         """Checks that a signed tree and the greatest one seen are prefix and extension, whichever is which.
 
         An older tree may come late, with a repeated answer. But then the dealer can prove that what it showed since
-        extends it; one that was rolled back cannot.
+        extends it; one that was rolled back cannot. Hands whose receipts bear the same checkpoint wait for one proof.
 
         Raises:
             CheckError: the dealer cannot prove it; the evidence has both checkpoints.
+            CallError: the dealer did not answer when it was asked for the proof.
         """
+        if self._seen is not None and note == self._seen[0]:
+            return
+        task = self._under_way.get(note)
+        if task is None:
+            task = self._under_way[note] = asyncio.ensure_future(self._fit(note, checkpoint))
+            task.add_done_callback(partial(self._settled, note))
+        await asyncio.shield(task)  # who is cancelled does not take the proof from the others
+
+    def _settled(self, note: str, task: "asyncio.Task[None]") -> None:
+        del self._under_way[note]
+        if not task.cancelled():
+            task.exception()  # nobody may be left to take it
+
+    async def _fit(self, note: str, checkpoint: Checkpoint) -> None:
         async with self._turn:
             if self._seen is None:
                 self._remember(note, checkpoint)

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from dealer.client.errors import CheckError
-from dealer.core.entries import CERTIFIED, TEST, canonical
+from dealer.core.entries import CERTIFIED, TEST, canonical, decode
 from dealer.core.ids import MAX_INTEGER
-from dealer.log.checkpoint import Checkpoint
+from dealer.log.checkpoint import Checkpoint, open_checkpoint
 from dealer.log.errors import LogError
 from dealer.log.note import NoteVerifier
 from dealer.log.receipt import Receipt
@@ -18,6 +18,8 @@ TEST_NAMES = "test.invalid/"
 """How the names of test doubles' keys begin (PROTOCOL.md, section 11)."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+_NOT_CANONICAL = "the entry is not a JSON object in its one canonical form"
+_EPOCH = b'"time":"1970-01-01T00:00:00.000Z"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +59,33 @@ def prove(entry: bytes, receipt: str, verifier: NoteVerifier, index: int | None 
     Raises:
         CheckError: `checkpoint` where the receipt does not prove it, `schema` where the entry is not canonical JSON.
     """
+    read_entry(entry)
+    return prove_with(lambda note: open_checkpoint(note, verifier), entry, receipt, index)
+
+
+def prove_with(open_note: Callable[[str], Checkpoint], entry: bytes, receipt: str, index: int | None = None) -> Proven:
+    """Checks an entry that will be compared with what it has to say: `compare` holds it to its one canonical form.
+
+    Args:
+        open_note: verifies and reads the receipt's signed checkpoint.
+        entry: exact bytes.
+        receipt: tlog-proof text.
+        index: where the entry is said to stand; None: nothing was said.
+
+    Raises:
+        CheckError: as `prove`.
+    """
     try:
         parsed = Receipt.parse(receipt)
-        checkpoint = parsed.verify(entry, verifier)
+        checkpoint = open_note(parsed.checkpoint_note)
+        parsed.verify_inclusion(entry, checkpoint)
     except LogError as error:
         raise CheckError("checkpoint", f"the receipt does not prove the entry: {error}") from error
     if parsed.index > MAX_INTEGER:
         raise CheckError("checkpoint", f"the receipt is for entry {parsed.index}, and no log is as long")
     if index is not None and parsed.index != index:
         raise CheckError("checkpoint", f"the receipt is for entry {parsed.index}, and the hand names entry {index}")
-    return Proven(entry, receipt, parsed.index, checkpoint, parsed.checkpoint_note, read_entry(entry))
+    return Proven(entry, receipt, parsed.index, checkpoint, parsed.checkpoint_note, _members(entry))
 
 
 def read_entry(entry: bytes) -> Mapping[str, Any]:
@@ -75,30 +94,49 @@ def read_entry(entry: bytes) -> Mapping[str, Any]:
     Raises:
         CheckError: `schema`: it is not a JSON object in its one canonical form.
     """
+    content = _members(entry)
     try:
-        content = json.loads(entry)
-        strict = isinstance(content, dict) and canonical(content) == entry
-    except (ValueError, UnicodeError, RecursionError):
+        strict = canonical(content) == entry
+    except (ValueError, RecursionError):
         strict = False
     if not strict:
-        raise CheckError("schema", "the entry is not a JSON object in its one canonical form")
-    return content  # type: ignore[no-any-return]
+        raise CheckError("schema", _NOT_CANONICAL)
+    return content
 
 
-def compare(name: str, found: Mapping[str, Any], expected: Mapping[str, Any], checks: Mapping[str, str]) -> None:
-    """Compares an entry, member by member, with what it has to say.
+def _members(entry: bytes) -> Mapping[str, Any]:
+    try:
+        content = json.loads(entry)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise CheckError("schema", _NOT_CANONICAL)
+    return content
+
+
+def compare(name: str, proven: Proven, expected: bytes, checks: Mapping[str, str]) -> None:
+    """Compares an entry with what it has to say.
 
     Args:
         name: what the entry is called in a message.
-        found: the entry.
-        expected: its members; all but `time`, which is for people, are compared by their canonical text.
+        proven: the entry.
+        expected: the same entry at the Unix time 0; all but the time, which is for people, is compared.
         checks: the check that a member belongs to; `lifecycle` where it is not named.
 
     Raises:
-        CheckError: the first member that differs, with both values.
+        CheckError: `schema` if it is not in its one canonical form; else the first member that differs, with both
+            values.
     """
+    found = proven.content
     if not (isinstance(found.get("time"), str) and _TIME.fullmatch(found["time"])):
         raise CheckError("schema", f"the {name} has no time in its one form")
+    if proven.entry != expected.replace(_EPOCH, b'"time":"%b"' % found["time"].encode("ascii")):
+        _name_difference(name, read_entry(proven.entry), decode(expected), checks)
+
+
+def _name_difference(
+    name: str, found: Mapping[str, Any], expected: Mapping[str, Any], checks: Mapping[str, str]
+) -> NoReturn:
     for member, value in expected.items():
         if member == "time":
             continue
@@ -109,5 +147,4 @@ def compare(name: str, found: Mapping[str, Any], expected: Mapping[str, Any], ch
                 checks.get(member, "lifecycle"), f"the {name}'s {member}: expected {value}, found {found[member]}"
             )
     strange = sorted(found.keys() - expected.keys())
-    if strange:
-        raise CheckError("schema", f"the {name} has a member that does not belong there: {strange[0]}")
+    raise CheckError("schema", f"the {name} has a member that does not belong there: {strange[0]}")

@@ -64,6 +64,7 @@ class SyncClient:
         folder: Path | str | None = None,
         credentials: grpc.ChannelCredentials | None = None,
         retry: Retry | None = None,
+        stream: bool = False,
         request_ids: Callable[[], UUID] = uuid4,
         entropy: Entropy = os.urandom,
     ) -> None:
@@ -77,6 +78,7 @@ class SyncClient:
                 folder=folder,
                 credentials=credentials,
                 retry=retry,
+                stream=stream,
                 request_ids=request_ids,
                 entropy=entropy,
             )

@@ -1,6 +1,7 @@
 """What a client is given: cards and openers as plain values, and how they stand on the wire."""
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from dealer.client.errors import UsageError
 from dealer.core.hand import Face, Game, Reveal, Status, VoidReason
@@ -75,19 +76,27 @@ def commit_index(hand: types_pb2.Hand) -> int | None:
 
 def game_value(game: Game) -> types_pb2.Game.ValueType:
     """Returns a game as it stands on the wire."""
-    return types_pb2.Game.Value("GAME_" + game.name.upper().replace("-", "_"))
+    return _game_value(game.name)
 
 
+@cache
+def _game_value(name: str) -> types_pb2.Game.ValueType:
+    return types_pb2.Game.Value("GAME_" + name.upper().replace("-", "_"))
+
+
+@cache
 def reveal_value(reveal: Reveal) -> types_pb2.Reveal.ValueType:
     """Returns a policy as it stands on the wire."""
     return types_pb2.Reveal.Value(f"REVEAL_{reveal.upper()}")
 
 
+@cache
 def street_value(street: str | None) -> types_pb2.Street.ValueType:
     """Returns a street as it stands on the wire; UNSPECIFIED for None."""
     return types_pb2.Street.Value(f"STREET_{street.upper()}") if street else types_pb2.STREET_UNSPECIFIED
 
 
+@cache
 def face_value(face: Face) -> types_pb2.Face.ValueType:
     """Returns a face as it stands on the wire."""
     return types_pb2.Face.Value(f"FACE_{face.upper()}")

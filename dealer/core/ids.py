@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from dealer.errors import Reason, Refused
 
@@ -20,6 +21,7 @@ def uuid7(milliseconds: int, randomness: bytes) -> bytes:
     return value.to_bytes(16, "big")
 
 
+@lru_cache(maxsize=4096)
 def hand_text(hand: bytes) -> str:
     """Returns a hand's UUID as the usual lower-case text."""
     text = hand.hex()

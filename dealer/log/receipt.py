@@ -63,8 +63,16 @@ class Receipt:
             ProofError: the proof does not lead from this entry to the checkpoint's root.
         """
         checkpoint = open_checkpoint(self.checkpoint_note, verifier)
-        verify_inclusion(self.index, checkpoint.size, leaf_hash(entry), self.proof, checkpoint.root)
+        self.verify_inclusion(entry, checkpoint)
         return checkpoint
+
+    def verify_inclusion(self, entry: bytes, checkpoint: Checkpoint) -> None:
+        """Checks that the tree of the receipt's checkpoint, opened by the caller, has `entry` at the receipt's index.
+
+        Raises:
+            ProofError: the proof does not lead from this entry to the checkpoint's root.
+        """
+        verify_inclusion(self.index, checkpoint.size, leaf_hash(entry), self.proof, checkpoint.root)
 
 
 def make_receipt(index: int, proof: Sequence[bytes], checkpoint_note: str) -> str:

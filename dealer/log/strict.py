@@ -2,6 +2,9 @@
 
 import base64
 import binascii
+import re
+
+_HASH = re.compile(r"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=")  # exactly the canonical base64 of 32 bytes
 
 MAX_NUMBER = 2**64 - 1
 """The greatest tree size or index that C2SP's formats hold."""
@@ -33,10 +36,9 @@ def decode_hash(text: str) -> bytes:
     Raises:
         ValueError: no base64, or another length.
     """
-    data = decode_base64(text)
-    if len(data) != 32:
-        raise ValueError(f"{len(data)} bytes where a hash has 32")
-    return data
+    if _HASH.fullmatch(text):
+        return binascii.a2b_base64(text)
+    raise ValueError(f"{len(decode_base64(text))} bytes where a hash has 32")
 
 
 def decode_number(text: str) -> int:

@@ -1,5 +1,6 @@
 """A server between a client and an honest dealer that hands every call on, and lets a lie change what comes back."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,8 @@ from typing import Any
 import grpc
 from google.protobuf import message_factory
 from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
 
 from dealer.log.checkpoint import read_checkpoint, sign_checkpoint
 from dealer.log.note import NoteSigner
@@ -42,6 +45,9 @@ class LyingServer:
         lies: by method.
         calls: every method that was called, in order.
         parts: bytes that are streamed instead of the log's entries.
+        messages: of PlayHands streams, the methods that each asked for.
+        numbers: of the fields of a stream's answer that methods' answers are put into, if not into their own.
+        end_with: code and reason of the error that ends a stream.
     """
 
     behind: str
@@ -49,6 +55,9 @@ class LyingServer:
     lies: dict[str, Lie] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     parts: list[bytes] = field(default_factory=list)
+    messages: list[list[str]] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    end_with: tuple[grpc.StatusCode, str] = (grpc.StatusCode.UNAVAILABLE, "")
     address: str = ""
 
     def lie(self, method: str, change: Callable[[Any], None]) -> None:
@@ -69,18 +78,16 @@ class LyingServer:
         return [
             grpc.method_handlers_generic_handler(
                 service.full_name,
-                {m.name: self._method(service.full_name, m) for m in service.methods if not m.client_streaming},
+                {m.name: self._method(service.full_name, m) for m in service.methods},
             )
             for service in _SERVICES
         ]
 
     def _method(self, service: str, method: Any) -> Any:
         kind, answer = map(message_factory.GetMessageClass, (method.input_type, method.output_type))
-
-        async def forward(request: Message) -> Message:
-            async with grpc.aio.insecure_channel(self.behind) as channel:
-                call = channel.unary_unary(f"/{service}/{method.name}", kind.SerializeToString, answer.FromString)
-                return await call(request)
+        if method.client_streaming:
+            return grpc.stream_stream_rpc_method_handler(self._play, kind.FromString, _written)
+        forward = self._forward(service, method)
 
         async def stream(request: Message, context: Any) -> AsyncIterator[Message | bytes]:
             for data in self.parts:
@@ -105,6 +112,76 @@ class LyingServer:
                 await context.abort(error.code(), error.details() or "", tuple(error.trailing_metadata() or ()))
 
         return grpc.unary_unary_rpc_method_handler(told, kind.FromString, _written)
+
+    def _forward(self, service: str, method: Any) -> Forward:
+        kind, answer = map(message_factory.GetMessageClass, (method.input_type, method.output_type))
+
+        async def forward(request: Message) -> Message:
+            async with grpc.aio.insecure_channel(self.behind) as channel:
+                call = channel.unary_unary(f"/{service}/{method.name}", kind.SerializeToString, answer.FromString)
+                return await call(request)
+
+        return forward
+
+    async def _play(self, messages: AsyncIterator[dealer_pb2.PlayHandsRequest], context: Any) -> AsyncIterator[bytes]:
+        """Answers a stream's requests by the same lies; one that is unavailable breaks the stream."""
+        answers: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def answer(request: dealer_pb2.PlayRequest) -> None:
+            field = dealer_pb2.PlayRequest.DESCRIPTOR.fields_by_name[str(request.WhichOneof("request"))]
+            method = _of_a_hand(field.name)
+            mark = _delimited(1, request.correlation_id.encode())
+            try:
+                forward = self._forward(_SERVICES[0].full_name, method)
+                told = await self.lies.get(method.name, _truth)(getattr(request, field.name), forward)
+                number = dealer_pb2.PlayResponse.DESCRIPTOR.fields_by_name[field.name].number
+                number = self.numbers.get(method.name, number)
+                answers.put_nowait(_delimited(1, mark + _delimited(number, _written(told))))
+            except Unavailable:
+                answers.put_nowait(b"")
+            except grpc.aio.AioRpcError as error:
+                details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+                status = status_pb2.Status.FromString(details) if details else None
+                status = status or status_pb2.Status(code=error.code().value[0], message=error.details() or "")
+                answers.put_nowait(_delimited(1, mark + _delimited(2, status.SerializeToString())))
+
+        async def read() -> None:
+            async for message in messages:
+                names = [_of_a_hand(str(request.WhichOneof("request"))).name for request in message.requests]
+                self.calls += names
+                self.messages.append(names)
+                tasks.extend(asyncio.ensure_future(answer(request)) for request in message.requests)
+
+        tasks: list[asyncio.Future[None]] = []
+        tasks.append(asyncio.ensure_future(read()))
+        try:
+            while data := await answers.get():
+                yield data
+            await context.abort_with_status(rpc_status.to_status(_status(*self.end_with)))
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _of_a_hand(field: str) -> Any:
+    """The method whose request stands in this field of a stream's message."""
+    return _SERVICES[0].methods_by_name["".join(word.capitalize() for word in field.split("_"))]
+
+
+def _status(code: grpc.StatusCode, reason: str) -> status_pb2.Status:
+    status = status_pb2.Status(code=code.value[0], message="the connection is gone")
+    if reason:
+        status.details.add().Pack(error_details_pb2.ErrorInfo(reason=reason, domain="cutcard"))
+    return status
+
+
+def _delimited(number: int, data: bytes) -> bytes:
+    """A field of a protobuf message that holds these bytes, whatever they are."""
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + _varint(number >> 7)
 
 
 def _written(answer: Message | bytes) -> bytes:

@@ -40,10 +40,10 @@ async def liar(stack, tmp_path):
     return await stack.enter_async_context(lying_server(dealer))
 
 
-@pytest.fixture
-async def client(stack, liar, tmp_path):
+@pytest.fixture(params=[False, True], ids=["calls", "stream"])
+async def client(request, stack, liar, tmp_path):
     return await stack.enter_async_context(
-        Client(liar.address, liar.signer.verifier_key, folder=tmp_path / "client", retry=QUICK)
+        Client(liar.address, liar.signer.verifier_key, folder=tmp_path / "client", retry=QUICK, stream=request.param)
     )
 
 

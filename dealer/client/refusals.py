@@ -1,0 +1,55 @@
+"""From what the dealer says on the wire when it refuses to the client's own error."""
+
+from collections.abc import Iterable
+
+import grpc
+from google.protobuf import any_pb2
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2
+
+from dealer.client.errors import CallError
+from dealer.v1 import dealer_pb2 as pb
+
+_CODES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
+
+
+def of_call(method: str, error: grpc.aio.AioRpcError, *, settled: bool = True) -> CallError:
+    """Reads the error that ended a call.
+
+    Args:
+        method: the request's, for the message.
+        error: as gRPC gives it.
+        settled: whether it is the answer to this very request; see `CallError.refused`.
+    """
+    details: Iterable[any_pb2.Any] = ()
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin" and isinstance(value, bytes):
+            try:
+                details = status_pb2.Status.FromString(value).details
+            except DecodeError:
+                break
+    return _call_error(method, error.code(), error.details() or "", details, settled=settled)
+
+
+def of_request(method: str, error: pb.PlayError) -> CallError:
+    """Reads the error that answers one request of a PlayHands stream."""
+    return _call_error(method, _CODES.get(error.code, grpc.StatusCode.UNKNOWN), error.message, error.details)
+
+
+def _call_error(
+    method: str, code: grpc.StatusCode, message: str, details: Iterable[any_pb2.Any], *, settled: bool = True
+) -> CallError:
+    info = _info(details)
+    return CallError(method, code, info.reason, message, dict(info.metadata), settled=settled)
+
+
+def _info(details: Iterable[any_pb2.Any]) -> error_details_pb2.ErrorInfo:
+    """Reads what a refusal says to programs; empty if the dealer did not speak, or if that does not decode."""
+    info = error_details_pb2.ErrorInfo()
+    try:
+        for detail in details:
+            if detail.Unpack(info):
+                return info
+    except DecodeError:
+        pass
+    return error_details_pb2.ErrorInfo()

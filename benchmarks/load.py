@@ -329,7 +329,9 @@ async def _run(address: str, way: str, hands: int, tables: int, key: str | None,
 @click.argument("way", type=click.Choice(["calls", "stream", "client", "paced", "tables"]))
 @click.argument("hands", type=int)
 @click.argument("tables", type=int)
-@click.option("--key", default=None, help="The log's verifier key: one hand in sixteen is checked; by `client` every one.")
+@click.option(
+    "--key", default=None, help="The log's verifier key: one hand in sixteen is checked; by `client` every one."
+)
 @click.option("--rate", type=float, default=100.0, help="Hands a second that a paced run opens.")
 def main(address: str, way: str, hands: int, tables: int, key: str | None, rate: float) -> None:
     """Plays a few hands to warm up, then those that count."""

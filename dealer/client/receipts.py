@@ -59,8 +59,9 @@ def prove(entry: bytes, receipt: str, verifier: NoteVerifier, index: int | None 
     Raises:
         CheckError: `checkpoint` where the receipt does not prove it, `schema` where the entry is not canonical JSON.
     """
+    proven = prove_with(lambda note: open_checkpoint(note, verifier), entry, receipt, index)
     read_entry(entry)
-    return prove_with(lambda note: open_checkpoint(note, verifier), entry, receipt, index)
+    return proven
 
 
 def prove_with(open_note: Callable[[str], Checkpoint], entry: bytes, receipt: str, index: int | None = None) -> Proven:

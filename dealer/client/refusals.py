@@ -31,6 +31,15 @@ def of_call(method: str, error: grpc.aio.AioRpcError, *, settled: bool = True) -
     return _call_error(method, error.code(), error.details() or "", details, settled=settled)
 
 
+def of_stream(method: str, error: grpc.aio.AioRpcError) -> CallError:
+    """Reads the error that ended a stream, for one of the requests that it left without an answer."""
+    ended = of_call(method, error, settled=False)
+    if ended.code is grpc.StatusCode.INTERNAL and not ended.reason:
+        # gRPC itself says so of a stream that is written to while its connection goes.
+        return CallError(method, grpc.StatusCode.UNAVAILABLE, "", f"the stream was lost: {error.details()}")
+    return ended
+
+
 def of_request(method: str, error: pb.PlayError) -> CallError:
     """Reads the error that answers one request of a PlayHands stream."""
     return _call_error(method, _CODES.get(error.code, grpc.StatusCode.UNKNOWN), error.message, error.details)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -18,7 +18,7 @@ from dealer.v1 import dealer_pb2 as pb
 
 _MOST_REQUESTS = 256
 """In one message: those of the greatest request are still below the 4 MiB that gRPC takes."""
-_FIELDS = {
+_FIELDS: Mapping[str, Any] = {
     "OpenHand": "open_hand",
     "SubmitEntropy": "submit_entropy",
     "LockDeck": "lock_deck",
@@ -70,10 +70,10 @@ class StreamStub:
         if self._stream is not None:
             await self._stream.aclose()
 
-    async def _ask(self, method: str, request: Message, timeout: float) -> Message | Undecodable:
+    async def _ask(self, method: str, request: Message, **options: Any) -> Message | Undecodable:
         if self._stream is None or self._stream.ended:
             self._stream = _Stream(self._play_hands)
-        return await self._stream.ask(method, request, timeout)
+        return await self._stream.ask(method, request, **options)
 
 
 class _Stream:
@@ -92,7 +92,7 @@ class _Stream:
         self._more = asyncio.Event()
         self._reading = asyncio.ensure_future(self._read(play_hands(self._messages())))
 
-    async def ask(self, method: str, request: Message, timeout: float) -> Message | Undecodable:
+    async def ask(self, method: str, request: Any, timeout: float) -> Message | Undecodable:  # noqa: ASYNC109  # gRPC's
         """Makes a call.
 
         Raises:
@@ -149,7 +149,7 @@ class _Stream:
                     self._take(answer)
             self._end(lambda method: CallError(method, grpc.StatusCode.UNAVAILABLE, "", "the stream has ended"))
         except grpc.aio.AioRpcError as error:
-            self._end(partial(refusals.of_call, error=error, settled=False))
+            self._end(partial(refusals.of_stream, error=error))
         finally:
             self._end(lambda method: CallError(method, grpc.StatusCode.CANCELLED, "", "the client was closed"))
             call.cancel()
@@ -163,7 +163,8 @@ class _Stream:
         if kind == "error":
             waiting.fail(refusals.of_request(waiting.method, answer.error))
         else:
-            waiting.give(getattr(answer, kind) if kind == _FIELDS[waiting.method] else Undecodable())
+            field = _FIELDS[waiting.method]
+            waiting.give(getattr(answer, field) if kind == field else Undecodable())
 
     def _end(self, error: Callable[[str], CallError]) -> None:
         """Takes no more requests, and fails those under way, each with an error made for its method."""

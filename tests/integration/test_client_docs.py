@@ -29,7 +29,7 @@ def shown(page: str, language: str, containing: str) -> str:
 
 
 def test_the_pages_have_programs():
-    assert set(programs("client.md")) == {"hand.py", "entropy.py"}
+    assert set(programs("client.md")) == {"hand.py", "room.py", "entropy.py"}
     tests = {"test_first.py", "test_streets.py", "test_deck.py", "test_again.py", "test_faults.py"}
     assert set(programs("test-double.md")) == tests | {"refusals.py", "unused.py"}
 
@@ -70,6 +70,7 @@ def test_the_refusals_are_those_that_are_shown(stacked_dealer: StackedDealer, ca
     ("name", "printed"),
     [
         ("hand.py", r"\['3:..', '1:..', .*\] opens: [123]\n\('..', '..', '..'\) 1\n"),
+        ("room.py", r"2600 cards checked\n"),
         ("entropy.py", r"\[\] cutcard/v1/entropy\n"),
     ],
 )

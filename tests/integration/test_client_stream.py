@@ -29,9 +29,7 @@ async def server(stack, tmp_path):
 
 @pytest.fixture
 async def client(stack, server):
-    return await stack.enter_async_context(
-        Client(server.address, server.signer.verifier_key, stream=True, retry=QUICK)
-    )
+    return await stack.enter_async_context(Client(server.address, server.signer.verifier_key, stream=True, retry=QUICK))
 
 
 async def play_out(client, table, **options):

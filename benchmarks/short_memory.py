@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from dealer.run import run_until_stopped
-from dealer.service.server import Dealer, Settings
-from dealer.service.writer.change import Limits
+from dealer.service.server import Dealer
+from dealer.service.settings import Limits, Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 

@@ -132,8 +132,8 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     """Serve DealerService, TableService and LogService over gRPC."""
     from dealer.run import run_until_stopped
     from dealer.service.loglines import configure
-    from dealer.service.server import Dealer, Settings
-    from dealer.service.writer.change import Limits
+    from dealer.service.server import Dealer
+    from dealer.service.settings import Limits, Settings
     from dealer.service.writer.sources import Sources
     from dealer.store.datadir import DataDir
     from dealer.store.escrow import read_escrow_public

@@ -317,6 +317,11 @@ def lose(state: HandState) -> HandState:
     return replace(state, status=Status.LOST)
 
 
+def as_it_began(state: HandState) -> HandState:
+    """Returns a hand as it was once it was committed and before its first card."""
+    return replace(state, status=Status.COMMITTED, events=())
+
+
 def over(state: HandState) -> Refused:
     """Returns what whoever wants to change a hand that is over is told."""
     if state.status is Status.LOST:

@@ -15,7 +15,8 @@ from dealer.double.clock import DrivenClock
 from dealer.double.decks import StackedDeck
 from dealer.double.faults import Faults, FaultyHandler
 from dealer.double.use import Use
-from dealer.service.server import Dealer, Settings
+from dealer.service.server import Dealer
+from dealer.service.settings import Settings
 from dealer.service.writer.change import Unit
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
@@ -72,7 +73,7 @@ class Double(Dealer):
             row = unit.table(table)
             if row is None or row.number < number:
                 unused.append((table, number))
-        offered = [unit.hand(hand).state for hand in self.engine.live]  # which may have asked for no deck yet
+        offered = [unit.hand(hand).state for hand in self.engine.state.live]  # which may have asked for no deck yet
         opened = self._opened | {state.table: state.number for state in offered}
         return Use(tuple(unused), tuple(sorted(opened.items())), self.faults.unmet())
 
@@ -95,7 +96,7 @@ class Double(Dealer):
 
     def hasten(self, seconds: float) -> None:
         """Takes so much from what every seat to act at a referee's table has left."""
-        self._table_hands.hasten(seconds)
+        self._tables.hasten(seconds)
 
 
 @contextlib.contextmanager

@@ -75,7 +75,7 @@ class TestDoubleServicer:
         requests.decode(pb.ResetRequest, data)
 
         def run(unit: Unit) -> pb.ResetResponse:
-            for hand in list(self._double.engine.live):
+            for hand in list(self._double.engine.state.live):
                 if unit.hand(hand).state.in_play:
                     hands.void_hand(unit, hand, VoidReason.OPERATOR)
             use = self._double.use(unit)
@@ -117,7 +117,7 @@ class TestDoubleServicer:
     def _end_contributions(self, unit: Unit) -> None:
         """Locks the offered hands whose deadline has passed by the driven clock, counted from the offer's own time."""
         wait = self._double.contribution_milliseconds
-        for hand in list(self._double.engine.live):
+        for hand in list(self._double.engine.state.live):
             live = unit.hand(hand)
             if wait and live.offer is not None and live.state.status is Status.OFFERED:
                 offered = datetime.fromisoformat(entries.decode(unit.entry(live.offer))["time"])

@@ -7,7 +7,8 @@ from typing import Any
 
 import grpc
 
-from dealer.service.server import Dealer, Settings
+from dealer.service.server import Dealer
+from dealer.service.settings import Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.v1 import dealer_pb2 as pb

@@ -16,7 +16,8 @@ from grpc_status import rpc_status
 from dealer.log.checkpoint import read_checkpoint, sign_checkpoint
 from dealer.log.note import NoteSigner
 from dealer.log.receipt import Receipt
-from dealer.service.server import Dealer, Settings
+from dealer.service.server import Dealer
+from dealer.service.settings import Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.escrow import EscrowKey, make_escrow_pair
@@ -220,7 +221,7 @@ async def honest_dealer(
 @asynccontextmanager
 async def lying_server(dealer: Dealer) -> AsyncIterator[LyingServer]:
     """A liar in front of a dealer, with the log's own key."""
-    liar = LyingServer(dealer.address, dealer.engine.signer)
+    liar = LyingServer(dealer.address, dealer.engine.state.signer)
     server = grpc.aio.server()
     for handler in liar.handlers():
         server.add_generic_rpc_handlers((handler,))

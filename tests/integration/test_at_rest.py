@@ -12,8 +12,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from dealer.service.server import Settings
-from dealer.service.writer.change import Limits
+from dealer.service.settings import Limits, Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.store.kept import Packing

@@ -38,4 +38,4 @@ async def test_a_room_s_table_hands_and_answers_are_its_own(tmp_path: Path) -> N
             assert caught.value.metadata == {}
         elsewhere = pb.OpenHandRequest(request_id=opening.request_id, table="u", game=1, seats=[1, 2], reveal=1)
         assert pb.OpenHandResponse.FromString(await ask("room-b", "open_hand", elsewhere)).hand.table == "u"
-        assert len(dealer.engine.live) == 2
+        assert len(dealer.engine.state.live) == 2

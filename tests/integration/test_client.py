@@ -16,7 +16,7 @@ import pytest
 from dealer.client import CallError, CheckError, Client, Contribution, Retry, SyncClient, UsageError, prove
 from dealer.client.folder import FolderError
 from dealer.log.errors import NoteError
-from dealer.service.server import Settings
+from dealer.service.settings import Settings
 from dealer.testing import StackedDealer
 from tests.integration.lying_server import Unavailable, honest_dealer, lying_server
 from tests.integration.running import running

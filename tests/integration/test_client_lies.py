@@ -275,7 +275,7 @@ async def test_another_key_is_refused_though_it_bears_the_log_s_name(liar, clien
 
 async def test_a_test_record_is_refused_under_a_real_log_s_key(stack, tmp_path):
     dealer = await stack.enter_async_context(honest_dealer(tmp_path / "data", Sources(family=TEST)))
-    client = await stack.enter_async_context(Client(dealer.address, dealer.engine.signer.verifier_key))
+    client = await stack.enter_async_context(Client(dealer.address, dealer.engine.state.signer.verifier_key))
     with pytest.raises(
         CheckError, match=r"schema: .* expected cutcard/v1/commit, found cutcard-test/v1/commit"
     ) as caught:

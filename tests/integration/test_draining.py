@@ -10,7 +10,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dealer.service.server import Settings
+from dealer.service.settings import Settings
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc
 from dealer.v1 import types_pb2 as t
@@ -77,4 +77,4 @@ async def test_what_is_under_way_on_a_stream_is_answered_first(tmp_path: Path) -
         assert refusal(error.value) == DRAINING
         await stopping[0]
         opened = [each for each in answered if each.WhichOneof("response") == "open_hand"]
-        assert len(opened) == len(dealer.engine.live) == count
+        assert len(opened) == len(dealer.engine.state.live) == count

@@ -64,7 +64,7 @@ def room(inside) -> AsyncRoom:
 
 @pytest.fixture
 def verifier(inside) -> NoteVerifier:
-    return NoteVerifier.parse(inside[0].engine.signer.verifier_key)
+    return NoteVerifier.parse(inside[0].engine.state.signer.verifier_key)
 
 
 async def test_the_offer_binds_the_seed_before_any_value_is_given(room: AsyncRoom, verifier: NoteVerifier):
@@ -182,7 +182,7 @@ async def test_an_acknowledged_value_does_not_leave_before_the_commit(inside):
     dealer, room = inside
     hand = (await room.open(contributors=invited("seat-1", "seat-2"))).hand_id
     await submit(room, hand, "seat-1")
-    seen = b"".join(dealer.engine.store.entries(0, dealer.engine.store.size()))
+    seen = b"".join(dealer.engine.state.store.entries(0, dealer.engine.state.store.size()))
     seen += (await room.stub.GetHand(pb.GetHandRequest(hand_id=hand))).SerializeToString()
     assert value("seat-1") not in seen
     assert value("seat-1").hex().encode() not in seen

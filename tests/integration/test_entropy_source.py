@@ -48,13 +48,13 @@ async def test_a_source_that_fails_opens_no_hand_until_it_works_again(
     async with dealer_inside(tmp_path / "data", Sources(entropy=lambda n: entropy[0](n))) as (dealer, room):
         hand = (await room.open("before")).hand_id
         entropy[0] = fault
-        size = dealer.engine.tree.size
+        size = dealer.engine.state.tree.size
         with pytest.raises(grpc.RpcError) as caught:
             await room.open("during")
         assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "ENTROPY_SOURCE")
         await asyncio.sleep(0.1)
         assert await status(room.channel) == health_pb2.HealthCheckResponse.NOT_SERVING
-        assert dealer.engine.tree.size == size
+        assert dealer.engine.state.tree.size == size
         await room.deal(hand, t.STREET_THIRD)  # what is committed goes on
         entropy[0] = os.urandom
         assert (await room.open("during")).number == 1
@@ -68,13 +68,13 @@ async def test_a_seed_that_comes_again_is_refused_also_after_a_restart(tmp_path:
         async with dealer_inside(tmp_path / "data", Sources(entropy=lambda n: FIXED)) as (dealer, room):
             if not attempt:
                 await room.open("first")
-            size = dealer.engine.tree.size
+            size = dealer.engine.state.tree.size
             with pytest.raises(grpc.RpcError) as caught:
                 await room.open(f"again-{attempt}")
             assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "ENTROPY_SOURCE")
             await dealer.engine.probe()
             assert not dealer.engine.health.serving
-            assert dealer.engine.tree.size == size
+            assert dealer.engine.state.tree.size == size
 
 
 async def test_seeding_the_global_generator_changes_nothing(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import grpc
 
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactTree, leaf_hash
-from dealer.service.server import Settings
-from dealer.service.writer.change import Limits
+from dealer.service.settings import Limits, Settings
 from dealer.store.datadir import DataDir
 from dealer.store.interface import Batch
 from dealer.store.sqlite import SqliteStore

@@ -15,7 +15,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dealer.service import server
-from dealer.service.server import Settings
+from dealer.service.settings import Settings
 from dealer.store.interface import Batch
 from dealer.store.needs import Change
 from dealer.store.sqlite import SqliteStore
@@ -94,12 +94,12 @@ async def test_a_dealer_that_writes_is_not_probed_and_an_idle_one_is(tmp_path: P
     async with dealer_inside(tmp_path / "data", settings=Settings(probe_seconds=600)) as (dealer, room):
         engine = dealer.engine
         await engine.probe()
-        before = engine._commits
+        before = engine.state.commits
         await engine.probe()
-        assert engine._commits == before + 1
+        assert engine.state.commits == before + 1
         await room.open()
         await engine.probe()
-        assert engine._commits == before + 2
+        assert engine.state.commits == before + 2
 
 
 @pytest.mark.parametrize("limit", [resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE], ids=["disk", "files"])

@@ -11,8 +11,7 @@ from grpc_reflection.v1alpha import reflection_pb2_grpc
 
 from dealer.client import channel as client_channel
 from dealer.double.server import Double, double_settings
-from dealer.service.server import Settings
-from dealer.service.writer.change import Limits
+from dealer.service.settings import Limits, Settings
 from dealer.v1 import dealer_pb2_grpc, log_pb2, log_pb2_grpc, table_pb2, table_pb2_grpc
 from tests.integration.inside import dealer_inside
 from tests.integration.running import refusal, run_tool

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from dealer.service.server import Settings
+from dealer.service.settings import Settings
 from dealer.store.datadir import DataDir
 from dealer.store.interface import VaultError
 from dealer.store.vault import Vault
@@ -57,7 +57,7 @@ async def test_lost_hands_are_closed_together_and_their_tables_go_on(tmp_path: P
         before = await entries(room)
     lose_keys(data, "seed")
     async with dealer_inside(data) as (dealer, room):
-        assert not dealer.engine.live
+        assert not dealer.engine.state.live
         log = await entries(room)
         assert log[: len(before)] == before
         closes = {close["hand"]: close for close in log[len(before) :]}
@@ -182,7 +182,7 @@ async def test_a_loss_that_is_found_while_running_sends_the_watchers_away(tmp_pa
                 pass
 
         lose_keys(data, "seed")
-        dealer.engine.vault = Vault(data / "at-rest", 3600)  # as of a process that has read no key yet
+        dealer.engine.state.vault = Vault(data / "at-rest", 3600)  # as of a process that has read no key yet
         dealer.engine.health.storage = False
         assert refusal(await refused(room.deal(offered.hand_id, t.STREET_THIRD))) == LOST
         assert refusal(await refused(asyncio.wait_for(to_the_end(), 20))) == LOST

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from dealer.core.seed import contribution_commitment
-from dealer.service.server import Settings
+from dealer.service.settings import Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import dealer_pb2 as pb
@@ -69,6 +69,6 @@ async def test_an_offer_that_is_given_up_is_committed_first(tmp_path: Path) -> N
     async with dealer_inside(tmp_path / "data") as (dealer, room):
         hand = (await room.open(contributors=invited())).hand_id
         await room.void(hand)
-        schemas = [json.loads(entry)["schema"] for entry in dealer.engine.store.entries(0, 9)]
+        schemas = [json.loads(entry)["schema"] for entry in dealer.engine.state.store.entries(0, 9)]
         assert schemas == ["cutcard/v1/offer", "cutcard/v1/commit", "cutcard/v1/close"]
         assert (await room.open()).number == 2

@@ -117,7 +117,7 @@ async def test_nothing_of_a_deck_in_play_leaves(
         metrics = generate_latest(dealer._metrics.registry)
         console = "".join(capfd.readouterr())
         public = b"".join(path.read_bytes() for path in (tmp_path / "data" / "public").rglob("*") if path.is_file())
-        live = dealer.engine.live[uuid.UUID(hand).bytes]
+        live = dealer.engine.state.live[uuid.UUID(hand).bytes]
         printed = f"{live!r} {live.secrets!r} {live.deck!r} {dealer.engine!r} {dealer!r}"
 
         binary = uuid.UUID(hand).bytes
@@ -177,7 +177,7 @@ async def test_nothing_of_an_offered_hand_leaves_by_calls_or_by_a_stream(tmp_pat
         ]
         await wire.exchange(pb.PlayHandsRequest(requests=plays))
         await wire.stream(LOG + "ListEntries", log_pb2.ListEntriesRequest())
-        live = dealer.engine.live[uuid.UUID(hand).bytes]
+        live = dealer.engine.state.live[uuid.UUID(hand).bytes]
         deck = live.known_deck()
         assert deck.salt(5) in b"\0".join(wire.seen)  # third street was dealt
         assert_nothing_of(b"\0".join(wire.seen), "", deck, seeds[0], range(6, 52))

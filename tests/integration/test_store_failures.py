@@ -1,7 +1,7 @@
 """Each storage failure, before and after the batch was durable: nothing is lost, doubled or shown too early."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,12 +16,13 @@ from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.merkle import CompactTree, leaf_hash
 from dealer.service import server
-from dealer.service.server import Settings
+from dealer.service.settings import Limits, Settings
 from dealer.service.writer import hands
-from dealer.service.writer.change import HandAnswer, Limits, Unit
+from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
 from dealer.service.writer.hands import Opening
 from dealer.service.writer.live import LiveHand
+from dealer.service.writer.observer import Observer
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.interface import Batch, StoreError, VaultError
@@ -51,7 +52,7 @@ class FlakyStore(SqliteStore):
 
 
 @pytest.fixture
-def engine(tmp_path: Path):
+async def engine(tmp_path: Path):
     data = DataDir.at(tmp_path / "data")
     data.init("flaky.invalid/dealer")
     FlakyStore.plan = []
@@ -94,19 +95,21 @@ def dealing(hand: bytes, request: bytes) -> Command:
 
 def assert_log_is_whole(engine: Engine) -> None:
     tree = CompactTree()
-    for entry in engine.store.entries(0, engine.store.size()):
+    for entry in engine.state.store.entries(0, engine.state.store.size()):
         tree.append(leaf_hash(entry))
-    shown = read_checkpoint(engine.note)
+    shown = read_checkpoint(engine.state.note)
     assert (shown.size, shown.root) == (tree.size, tree.root())
-    assert engine.tree.size == tree.size
+    assert engine.state.tree.size == tree.size
 
 
 @pytest.mark.parametrize("failure", [BEFORE, AFTER])
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_retry_after_a_failure_gives_one_hand(engine: Engine, failure: str, times: int) -> None:
     told: list[bool] = []
-    engine.on_health = lambda: told.append(engine.health.serving)
-    engine.store.plan[:] = [failure, *[BEFORE] * (times - 1)]
+    observer = Observer()
+    observer.health_changed = lambda: told.append(engine.health.serving)  # type: ignore[method-assign]
+    engine._observer = observer
+    engine.state.store.plan[:] = [failure, *[BEFORE] * (times - 1)]
     command = opening("a", b"1" * 16)
     answer = None
     for _ in range(times + 1):
@@ -116,7 +119,7 @@ async def test_a_retry_after_a_failure_gives_one_hand(engine: Engine, failure: s
             assert refused.reason is Reason.STORAGE
     assert answer is not None
     assert await engine.submit(command) == answer
-    assert engine.store.size() == 1
+    assert engine.state.store.size() == 1
     assert told[0] is False
     assert engine.health.serving
     assert_log_is_whole(engine)
@@ -125,24 +128,24 @@ async def test_a_retry_after_a_failure_gives_one_hand(engine: Engine, failure: s
 @pytest.mark.parametrize("failure", [BEFORE, AFTER])
 async def test_a_street_is_dealt_once_whatever_fails(engine: Engine, failure: str) -> None:
     hand = (await engine.submit(opening("a", b"1" * 16)))[:16]
-    engine.store.plan[:] = [failure]
+    engine.state.store.plan[:] = [failure]
     with pytest.raises(Refused):
         await engine.submit(dealing(hand, b"2" * 16))
     cards = await engine.submit(dealing(hand, b"2" * 16))
     assert len(cards) == 2 * 6
     assert await engine.submit(dealing(hand, b"2" * 16)) == cards
-    assert len(engine.live[hand].state.dealt) == 6
+    assert len(engine.state.live[hand].state.dealt) == 6
     assert_log_is_whole(engine)
 
 
 async def test_a_batch_fails_or_persists_as_one(engine: Engine) -> None:
-    engine.store.plan[:] = [BEFORE]
+    engine.state.store.plan[:] = [BEFORE]
     commands = [opening(f"t{i}", bytes([i]) * 16) for i in range(20)]
     first = await asyncio.gather(*map(engine.submit, commands), return_exceptions=True)
     assert any(isinstance(answer, Refused) for answer in first)
     second = await asyncio.gather(*map(engine.submit, commands))
     assert len({answer[:16] for answer in second}) == 20
-    assert engine.store.size() == 20
+    assert engine.state.store.size() == 20
     assert_log_is_whole(engine)
 
 
@@ -154,8 +157,8 @@ async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) ->
     commands = [opening("t1", b"1" * 16), Command("room", spoil, b"s" * 16), opening("t2", b"2" * 16)]
     answers = await asyncio.gather(*map(engine.submit, commands), return_exceptions=True)
     assert isinstance(answers[1], Refused)
-    assert engine.store.size() == 2
-    assert engine.store.table("spoilt") is None
+    assert engine.state.store.size() == 2
+    assert engine.state.store.table("spoilt") is None
     assert_log_is_whole(engine)
 
 
@@ -194,8 +197,8 @@ async def test_an_answer_that_cannot_be_built_fails_for_its_own_caller_alone(
     assert isinstance(third, bytes)
     assert isinstance(failed, CutcardError)
     assert engine.health.serving
-    assert engine.store.size() == 2
-    assert engine.store.table("spoilt") is None
+    assert engine.state.store.size() == 2
+    assert engine.state.store.table("spoilt") is None
     assert_log_is_whole(engine)
     assert await engine.submit(opening("t1", b"1" * 16)) == first
 
@@ -218,7 +221,7 @@ async def test_housekeeping_leaves_the_key_of_what_the_same_batch_keeps(tmp_path
     hand, _ = await asyncio.gather(*waiting)
 
     assert await engine.do(lambda unit: unit.record_of(hand, b"".join)) == "made"
-    assert engine.store.record(hand) == [b"the record"]
+    assert engine.state.store.record(hand) == [b"the record"]
     engine.stop()
 
 
@@ -248,9 +251,9 @@ async def test_callers_who_have_gone_away_still_count_for_the_limit(tmp_path: Pa
     await asyncio.sleep(0)
     with pytest.raises(Refused, match="3 requests are waiting"):
         engine.enqueue(opening("t3", b"3" * 16))
-    carried_out, loop = asyncio.Event(), asyncio.get_running_loop()
-    engine.on_batch = lambda commands, seconds: loop.call_soon_threadsafe(carried_out.set)
-    engine.start()
+    carried_out, observer = asyncio.Event(), Observer()
+    observer.committed = lambda changed, commands, seconds: carried_out.set()  # type: ignore[method-assign]
+    engine.start(observer)
     await carried_out.wait()
     await engine.submit(opening("t3", b"3" * 16))
     engine.stop()
@@ -284,7 +287,7 @@ async def test_a_hand_whose_seed_cannot_be_erased_is_closed_and_answered_and_no_
         hands.void_hand(unit, hand, VoidReason.OPERATOR)
         return HandAnswer(hand, Said(b"void"))
 
-    key = engine.live[hand].key
+    key = engine.state.live[hand].key
     assert key is not None
     vault.stuck = True
     assert await engine.submit(Command("room", void, b"2" * 16)) == b"void"
@@ -331,14 +334,14 @@ async def test_an_offer_that_failed_though_it_persisted_has_its_deadline(
     monkeypatch.setattr(server, "SqliteStore", FlakyStore)
     settings = Settings(contribution_seconds=0.2, grace_seconds=1)
     async with dealer_inside(tmp_path / "dealer", settings=settings) as (dealer, room):
-        locked, loop, told = asyncio.Event(), asyncio.get_running_loop(), dealer.engine.on_hands
+        locked, told = asyncio.Event(), dealer._housekeeping.committed
 
-        def tell(changed: list[LiveHand]) -> None:
-            told(changed)
+        def tell(changed: Sequence[LiveHand], commands: int, seconds: float) -> None:
+            told(changed, commands, seconds)
             if [hand.state.status for hand in changed] == [Status.COMMITTED]:
-                loop.call_soon_threadsafe(locked.set)
+                locked.set()
 
-        dealer.engine.on_hands = tell
+        monkeypatch.setattr(dealer._housekeeping, "committed", tell)
         FlakyStore.plan[:] = [AFTER]
         with pytest.raises(grpc.aio.AioRpcError):
             await room.open(contributors=[dpb.Contributor(id="alice", commitment=bytes(32))])

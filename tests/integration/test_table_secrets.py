@@ -37,7 +37,7 @@ async def test_no_reader_gets_a_hidden_card_before_the_showdown(tmp_path: Path, 
     sources = Sources(escrow=EscrowKey(bytes.fromhex(make_escrow_pair()[1])))
     async with dealer_inside(tmp_path / "dealer", sources) as (dealer, room):
         started = await TableRoom(room.channel).start(dict.fromkeys(range(1, 7), 3000), reveal=reveal)
-        (live,) = dealer.engine.live.values()
+        (live,) = dealer.engine.state.live.values()
         deck = live.known_deck()
         seen: dict[int, bytes] = {0: started.hand.SerializeToString(), 3: b""}
         while not started.hand.finished:
@@ -48,7 +48,7 @@ async def test_no_reader_gets_a_hidden_card_before_the_showdown(tmp_path: Path, 
                     seen[eyes] += await watched_bytes(channel, request, started.hand.sequence)
             seen[0] += (await started.get()).SerializeToString()
             # Nobody has shown yet: the cards that lie face up, and a watcher's own, are all there is to see.
-            (live,) = dealer.engine.live.values()
+            (live,) = dealer.engine.state.live.values()
             up = {card.position for card in live.state.dealt if card.face is Face.UP}
             own = {card.position for card in live.state.dealt if card.seat == 3}
             for eyes, may_see in ((0, up), (3, up | own)):

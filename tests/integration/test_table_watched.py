@@ -34,7 +34,7 @@ async def served(tmp_path: Path) -> AsyncIterator[tuple[Dealer, TableRoom]]:
 
 
 def watched(dealer: Dealer, room: TableRoom, seats: tuple[int, ...], reveal: Reveal = Reveal.PUBLIC) -> WatchedHand:
-    key = dealer.engine.signer.verifier_key
+    key = dealer.engine.state.signer.verifier_key
     log = LogView(log_pb2_grpc.LogServiceStub(room.channel), Caller(Retry(), uuid.uuid4), key, Folder(None, key))
     return WatchedHand(log, Asked("t", 1, 0, SEVEN_CARD_STUD, "standard52", seats, reveal, ()))
 

@@ -16,11 +16,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dealer.errors import Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
+from dealer.service import housekeeping as housekeeping_module
 from dealer.service import server as server_module
-from dealer.service.server import Settings
+from dealer.service.settings import Limits, Settings
 from dealer.service.writer import engine as engine_module
-from dealer.service.writer.change import HandAnswer, Limits, Unit
+from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.observer import Observer
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.sqlite import SqliteStore
@@ -51,7 +53,7 @@ class Failing:
 
 
 AT = [1, 2, 3, 4, None]
-TOLD = ["log", "on_health", "on_batch", "on_hands", "on_recovery"]
+TOLD = ["log", "health_changed", "committed", "recovered"]
 
 
 @pytest.mark.parametrize("at", AT)
@@ -67,10 +69,10 @@ async def test_a_message_that_fails_leaves_nobody_waiting(
         if told == "log":
             failing = Failing(at)
             monkeypatch.setattr(engine_module, "_log", failing)
-            monkeypatch.setattr(server_module, "_log", failing)
+            monkeypatch.setattr(housekeeping_module, "_log", failing)
         else:
-            failing = Failing(at, getattr(dealer.engine, told))
-            setattr(dealer.engine, told, failing)
+            failing = Failing(at, getattr(dealer._housekeeping, told))
+            monkeypatch.setattr(dealer._housekeeping, told, failing)
         hands = 0
         for table in range(4):
             FlakyStore.plan[:] = [BEFORE] if table % 2 else []
@@ -89,12 +91,12 @@ async def test_a_message_that_fails_leaves_nobody_waiting(
             await asyncio.sleep(0.05)
 
 
-def engine_at(folder: Path, store: type[SqliteStore] = SqliteStore) -> Engine:
+def engine_at(folder: Path, observer: Observer | None = None) -> Engine:
     data = DataDir.at(folder)
     data.init("outlives.invalid/dealer")
     vault = Vault(data.at_rest, 3600)
-    engine = Engine(lambda: store(data.database, vault), data.signer(), vault, Sources(), Limits())
-    engine.start()
+    engine = Engine(lambda: SqliteStore(data.database, vault), data.signer(), vault, Sources(), Limits())
+    engine.start(observer)
     return engine
 
 
@@ -113,9 +115,9 @@ async def test_what_follows_from_a_batch_may_fail(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_writer_that_ends_leaves_nobody_waiting(tmp_path: Path) -> None:
-    engine = engine_at(tmp_path / "data")
-    told: list[bool] = []
-    engine.on_health = lambda: told.append(engine.health.serving)
+    observer, told = Observer(), list[bool]()
+    observer.health_changed = lambda: told.append(engine.health.serving)  # type: ignore[method-assign]
+    engine = engine_at(tmp_path / "data", observer)
 
     def die(unit: Unit) -> HandAnswer:
         raise SystemExit
@@ -131,23 +133,21 @@ async def test_a_writer_that_ends_leaves_nobody_waiting(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="restarted"):
         await asyncio.wait_for(engine.submit(opening("c", b"c" * 16)), SOON)
     engine.stop()
+    await asyncio.sleep(0)
     assert told[-1] is False
 
 
 DYING = """
 import sys
 from dealer.cli import main
-from dealer.service.writer.engine import Engine
+from dealer.service.writer.state import State
 
-def die(changed):
-    if changed:
+def die(self, signed, hands, tables, recorded, take=State.take):
+    if hands:
         raise SystemExit
+    return take(self, signed, hands, tables, recorded)
 
-def start(self, began=Engine.start):
-    began(self)
-    self.on_hands = die
-
-Engine.start = start
+State.take = die
 main(sys.argv[1:])
 """
 

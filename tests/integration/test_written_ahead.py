@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from dealer.service.server import Settings
+from dealer.service.settings import Settings
 from dealer.store.interface import Batch
 from dealer.store.sqlite import SqliteStore, write_back, written_ahead
 from tests.integration.inside import dealer_inside

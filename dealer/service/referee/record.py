@@ -1,13 +1,14 @@
 """A referee's hand as the service holds it, and the record from which it is read back after a restart.
 
-The record is what went into the referee, a line of JSON for each thing: the lineup, then streets, actions, time-outs,
-hands shown. The referee is pure, so the same record always gives the same hand. It holds cards and salts of what has
-been dealt, and is kept as answers are: encrypted, until the hand's answers expire.
+The record is what went into the referee, a line of JSON for each thing: the lineup, which begins with the record's
+version, then streets, actions, time-outs, hands shown. The referee is pure, so the same record always gives the same
+hand. It holds cards and salts of what has been dealt, and is kept as answers are: encrypted, until the hand's answers
+expire.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dealer.core.hand import BOARD, Face
@@ -17,6 +18,9 @@ from dealer.table.events import Event
 from dealer.table.phh import Heading
 from dealer.table.stakes import Lineup, Stakes
 from dealer.table.state import TableState
+
+_VERSION = 2
+_STAKES_IN_ROW = ("ante", "bring_in", "small_bet", "big_bet", "chip", "open_pair_double")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class TableCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class RefereedHand:
     """One hand that the referee runs.
 
     Attributes:
@@ -68,103 +72,107 @@ class Play:
         return 0
 
 
-def begin(hand: bytes, heading: Heading, lineup: Lineup, action_seconds: int, tokens: dict[int, bytes]) -> Play:
+def begin(hand: bytes, heading: Heading, lineup: Lineup, action_seconds: int, tokens: dict[int, bytes]) -> RefereedHand:
     """Begins a hand: the antes are posted, and third street is waited for."""
     state, events = referee.start(lineup)
     head = {
+        "version": _VERSION,
         "hand": hand.hex(),
         "table": heading.table,
         "number": heading.number,
         "text": heading.hand,
         "hi_lo": lineup.hi_lo,
-        "stakes": [
-            lineup.stakes.ante,
-            lineup.stakes.bring_in,
-            lineup.stakes.small_bet,
-            lineup.stakes.big_bet,
-            lineup.stakes.chip,
-            lineup.stakes.open_pair_double,
-        ],
+        "stakes": asdict(lineup.stakes),
         "seats": lineup.seats,
         "stacks": lineup.stacks,
         "action_seconds": action_seconds,
         "tokens": [tokens[seat].hex() for seat in lineup.seats],
     }
-    return Play(hand, heading, action_seconds, tokens, state, events, fresh=(_line(head),))
+    return RefereedHand(hand, heading, action_seconds, tokens, state, events, fresh=(_line(head),))
 
 
-def act(play: Play, seat: int, option: Option) -> Play:
-    """Takes what a player does; see `dealer.table.hand.act`."""
-    return _after(play, referee.act(play.state, seat, option), ["act", seat, option.action, option.amount])
+def act(refereed: RefereedHand, seat: int, option: Option) -> RefereedHand:
+    """Does what a player chose; see `dealer.table.hand.act`."""
+    return _after(refereed, referee.act(refereed.state, seat, option), ["act", seat, option.action, option.amount])
 
 
-def time_out(play: Play, seat: int) -> Play:
+def time_out(refereed: RefereedHand, seat: int) -> RefereedHand:
     """Acts for a seat whose time ran out; see `dealer.table.hand.time_out`."""
-    return _after(play, referee.time_out(play.state, seat), ["time", seat])
+    return _after(refereed, referee.time_out(refereed.state, seat), ["time", seat])
 
 
-def leave(play: Play, seat: int) -> Play:
-    """Takes that a seat's player has left; see `dealer.table.hand.leave`."""
-    return _after(play, referee.leave(play.state, seat), ["leave", seat])
+def leave(refereed: RefereedHand, seat: int) -> RefereedHand:
+    """Marks a seat's player as gone; see `dealer.table.hand.leave`."""
+    return _after(refereed, referee.leave(refereed.state, seat), ["leave", seat])
 
 
-def deal(play: Play, street: str, cards: Sequence[TableCard]) -> Play:
-    """Takes the cards of a street; see `dealer.table.hand.dealt`. Of down cards the referee learns nothing."""
+def deal(refereed: RefereedHand, street: str, cards: Sequence[TableCard]) -> RefereedHand:
+    """Deals the cards of a street; see `dealer.table.hand.dealt`. Of down cards the referee learns nothing."""
     up = {card.seat: card.card for card in cards if card.face is Face.UP}
     board = up.pop(BOARD, None)
     rows = [[card.position, card.seat, card.face, card.card, card.salt.hex()] for card in cards]
-    after = _after(play, referee.dealt(play.state, street, up, board), ["deal", street, rows])
-    return replace(after, streets=(*play.streets, tuple(cards)))
+    after = _after(refereed, referee.dealt(refereed.state, street, up, board), ["deal", street, rows])
+    return replace(after, streets=(*refereed.streets, tuple(cards)))
 
 
-def show(play: Play, seat: int) -> Play:
+def show(refereed: RefereedHand, seat: int) -> RefereedHand:
     """Turns a seat's down cards up; see `dealer.table.hand.show`."""
-    return _after(play, referee.show(play.state, seat, down_cards(play, seat)), ["show", seat])
+    return _after(refereed, referee.show(refereed.state, seat, down_cards(refereed, seat)), ["show", seat])
 
 
-def muck(play: Play, seat: int) -> Play:
-    """Gives a seat's hand up unseen; see `dealer.table.hand.muck`."""
-    return _after(play, referee.muck(play.state, seat), ["muck", seat])
+def muck(refereed: RefereedHand, seat: int) -> RefereedHand:
+    """Mucks a seat's hand; see `dealer.table.hand.muck`."""
+    return _after(refereed, referee.muck(refereed.state, seat), ["muck", seat])
 
 
-def down_cards(play: Play, seat: int) -> list[str]:
-    """The down cards of a seat, for the seat itself and for whoever shows or mucks for it."""
-    return [card.card for card in play.cards if card.seat == seat and card.face is Face.DOWN]
+def down_cards(refereed: RefereedHand, seat: int) -> list[str]:
+    """Returns a seat's down cards, for the seat itself and to show or muck for it."""
+    return [card.card for card in refereed.cards if card.seat == seat and card.face is Face.DOWN]
 
 
-def read_play(pieces: Sequence[bytes]) -> Play:
+def read_record(pieces: Sequence[bytes]) -> RefereedHand:
     """Reads a hand back from the pieces of its record, by having the referee run it again."""
     head, *steps = (json.loads(line) for line in b"".join(pieces).splitlines())
-    lineup = Lineup(head["hi_lo"], Stakes(*head["stakes"]), tuple(head["seats"]), tuple(head["stacks"]))
-    heading = Heading(head["text"], head["table"], head["number"])
+    lineup = Lineup(hi_lo=head["hi_lo"], stakes=_stakes(head), seats=tuple(head["seats"]), stacks=tuple(head["stacks"]))
+    heading = Heading(hand=head["text"], table=head["table"], number=head["number"])
     tokens = {seat: bytes.fromhex(token) for seat, token in zip(lineup.seats, head["tokens"], strict=True)}
-    play = begin(bytes.fromhex(head["hand"]), heading, lineup, head["action_seconds"], tokens)
+    refereed = begin(bytes.fromhex(head["hand"]), heading, lineup, head["action_seconds"], tokens)
     for step in steps:
-        play = _repeat(play, step)
-    return replace(play, fresh=())
+        refereed = _repeat(refereed, step)
+    return replace(refereed, fresh=())
 
 
-def _repeat(play: Play, step: list[Any]) -> Play:
+def _stakes(head: dict[str, Any]) -> Stakes:
+    match head:
+        case {"version": 2, "stakes": named}:
+            return Stakes(**named)
+        case {"version": version}:
+            raise ValueError(f"a table's record is of version {version}, and this dealer reads {_VERSION}")
+        case _:  # the first version says none, and has the stakes in a row
+            return Stakes(**dict(zip(_STAKES_IN_ROW, head["stakes"], strict=True)))
+
+
+def _repeat(refereed: RefereedHand, step: list[Any]) -> RefereedHand:
     match step:
         case ["act", seat, action, amount]:
-            return act(play, seat, Option(Action(action), amount))
+            return act(refereed, seat, Option(Action(action), amount))
         case ["time", seat]:
-            return time_out(play, seat)
+            return time_out(refereed, seat)
         case ["leave", seat]:
-            return leave(play, seat)
+            return leave(refereed, seat)
         case ["deal", street, rows]:
             cards = [TableCard(at, seat, Face(face), card, bytes.fromhex(salt)) for at, seat, face, card, salt in rows]
-            return deal(play, street, cards)
+            return deal(refereed, street, cards)
         case ["show", seat]:
-            return show(play, seat)
+            return show(refereed, seat)
         case ["muck", seat]:
-            return muck(play, seat)
+            return muck(refereed, seat)
     raise ValueError("a line of a table's record is of no known kind")
 
 
-def _after(play: Play, step: referee.Step, line: list[Any]) -> Play:
+def _after(refereed: RefereedHand, step: referee.Step, line: list[Any]) -> RefereedHand:
     state, events = step
-    return replace(play, state=state, events=play.events + events, fresh=(*play.fresh, _line(line)))
+    return replace(refereed, state=state, events=refereed.events + events, fresh=(*refereed.fresh, _line(line)))
 
 
 def _line(content: object) -> bytes:

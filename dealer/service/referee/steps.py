@@ -8,7 +8,7 @@ import hashlib
 from dealer.core.hand import Face
 from dealer.core.ids import hand_text
 from dealer.service.referee import record
-from dealer.service.referee.record import Play, TableCard
+from dealer.service.referee.record import RefereedHand, TableCard
 from dealer.service.writer import hands
 from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Opening
@@ -22,7 +22,7 @@ from dealer.table.state import Deal, Show
 
 def start(
     unit: Unit, caller: str, opening: Opening, lineup: Lineup, action_seconds: int, tokens: dict[int, bytes]
-) -> Play:
+) -> RefereedHand:
     """Opens a certified hand, and runs it to the first prompt.
 
     Args:
@@ -38,48 +38,51 @@ def start(
     """
     live = hands.open_hand(unit, caller, opening, referee=True)
     heading = Heading(hand_text(live.state.hand), live.state.table, live.state.number)
-    play = record.begin(live.state.hand, heading, lineup, action_seconds, tokens)
-    return follow(unit, play, play)
+    refereed = record.begin(live.state.hand, heading, lineup, action_seconds, tokens)
+    return follow(unit, refereed, refereed)
 
 
-def follow(unit: Unit, before: Play, play: Play) -> Play:
+def follow(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> RefereedHand:
     """Folds on the certified hand who folded at the table, then deals, shows and closes until a seat has to act.
 
     Args:
         unit: what changes.
         before: the hand before something happened.
-        play: the hand after it.
+        refereed: the hand after it.
     """
-    _fold(unit, before, play)
-    while not isinstance(waits_for := play.state.waits_for, Turn | None):
-        before = play
-        play = _deal(unit, play, waits_for.street) if isinstance(waits_for, Deal) else _show(unit, play, waits_for)
-        _fold(unit, before, play)
-    if play.state.waits_for is None:
-        hands.close_hand(unit, play.hand, hashlib.sha256(phh(play)).digest())
-    return play
+    _fold(unit, before, refereed)
+    while not isinstance(waits_for := refereed.state.waits_for, Turn | None):
+        before = refereed
+        if isinstance(waits_for, Deal):
+            refereed = _deal(unit, refereed, waits_for.street)
+        else:
+            refereed = _show(unit, refereed, waits_for)
+        _fold(unit, before, refereed)
+    if refereed.state.waits_for is None:
+        hands.close_hand(unit, refereed.hand, hashlib.sha256(phh(refereed)).digest())
+    return refereed
 
 
-def phh(play: Play) -> bytes:
+def phh(refereed: RefereedHand) -> bytes:
     """The exact bytes of the rail's PHH file, whose hash the close entry holds."""
-    return write_phh(play.heading, play.events).encode("ascii")
+    return write_phh(refereed.heading, refereed.events).encode("ascii")
 
 
-def _fold(unit: Unit, before: Play, play: Play) -> None:
-    for event in play.events[len(before.events) :]:
+def _fold(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> None:
+    for event in refereed.events[len(before.events) :]:
         if isinstance(event, Acted) and event.option == FOLD:
-            hands.fold_seat(unit, play.hand, event.seat)
+            hands.fold_seat(unit, refereed.hand, event.seat)
 
 
-def _deal(unit: Unit, play: Play, street: str) -> Play:
-    live, dealt = hands.deal_street(unit, play.hand, street)
+def _deal(unit: Unit, refereed: RefereedHand, street: str) -> RefereedHand:
+    live, dealt = hands.deal_street(unit, refereed.hand, street)
     faces = hands.faces_of(live)
-    return record.deal(play, street, [TableCard(c.position, c.seat, c.face, *faces(c.position)) for c in dealt])
+    return record.deal(refereed, street, [TableCard(c.position, c.seat, c.face, *faces(c.position)) for c in dealt])
 
 
-def _show(unit: Unit, play: Play, asked: Show) -> Play:
-    if asked.may_muck and referee.is_beaten(play.state, asked.seat, record.down_cards(play, asked.seat)):
-        return record.muck(play, asked.seat)
-    positions = [card.position for card in play.cards if card.seat == asked.seat and card.face is Face.DOWN]
-    hands.show_cards(unit, play.hand, positions)
-    return record.show(play, asked.seat)
+def _show(unit: Unit, refereed: RefereedHand, asked: Show) -> RefereedHand:
+    if asked.may_muck and referee.is_beaten(refereed.state, asked.seat, record.down_cards(refereed, asked.seat)):
+        return record.muck(refereed, asked.seat)
+    positions = [card.position for card in refereed.cards if card.seat == asked.seat and card.face is Face.DOWN]
+    hands.show_cards(unit, refereed.hand, positions)
+    return record.show(refereed, asked.seat)

@@ -1,9 +1,11 @@
 """From the service's values to messages on the wire."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dealer.core import entries
+from dealer.core import hand as machine
 from dealer.core.hand import BOARD, Dealt, Face, Reveal, Status
 from dealer.core.ids import hand_text
 from dealer.core.seed import Seed
@@ -109,7 +111,14 @@ class FullHand:
 
     def write(self, message: types_pb2.Hand) -> None:
         """Writes the hand into its place in an answer, with commitments and entries; asks for the receipts."""
-        unit, live = self._unit, self._live
+        self._write(message, self._live)
+
+    def write_as_it_began(self, message: types_pb2.Hand) -> None:
+        """Writes the hand as it was once it was committed and before its first card."""
+        self._write(message, replace(self._live, state=machine.as_it_began(self._live.state)))
+
+    def _write(self, message: types_pb2.Hand, live: LiveHand) -> None:
+        unit = self._unit
         message.MergeFrom(hand_message(live))
         message.card_commitments = self._commitments
         if live.commit is not None:

@@ -15,12 +15,13 @@ from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
 from dealer.service.rpc import answers, requests, splice
 from dealer.service.rpc.play_hands import PlayStream
-from dealer.service.rpc.status import abort, draining
+from dealer.service.rpc.status import abort
 from dealer.service.rpc.unary import Answer, unary
 from dealer.service.writer import hands
 from dealer.service.writer.about import describing_hand, describing_table
 from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.health import draining
 from dealer.service.writer.live import LiveHand
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
@@ -188,7 +189,7 @@ class DealerServicer:
     def __init__(self, engine: Engine, identify: Callable[[Any], str], metrics: Metrics) -> None:
         """Takes the writer, what names the caller of a call, and what counts calls."""
         self._engine, self._identify, self._metrics = engine, identify, metrics
-        self._requests = Requests(engine.signer)
+        self._requests = Requests(engine.state.signer)
         self._streams: set[PlayStream] = set()
 
     def handler(self) -> grpc.GenericRpcHandler:

@@ -5,7 +5,8 @@ from typing import Any
 
 from grpc_health.v1 import health, health_pb2
 
-from dealer.service.rpc.status import abort, draining
+from dealer.service.rpc.status import abort
+from dealer.service.writer.health import draining
 
 
 class HealthServicer(health.aio.HealthServicer):  # type: ignore[misc]  # the library has no types

@@ -1,8 +1,6 @@
 """LogService: the log for anybody (API.md), read beside the writer on a connection of its own."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -16,7 +14,8 @@ from dealer.log.receipt import make_receipt
 from dealer.service.rpc.requests import decode
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.unary import unary, written
-from dealer.service.writer.engine import Engine
+from dealer.service.writer.log_reader import LogReader
+from dealer.service.writer.state import State
 from dealer.store.interface import Store, StoreError, one_entry
 from dealer.v1 import log_pb2 as pb
 
@@ -24,42 +23,12 @@ _PART_BYTES = 64 * 1024  # what a stream that nobody reads holds in memory, and 
 _PART_ENTRIES = 1024
 
 
-class LogReader:
-    """Reads the log for LogService and for publishing, in one thread."""
-
-    def __init__(self, open_store: Callable[[], Store]) -> None:
-        """Takes what opens a store for reading."""
-        self._open = open_store
-        self._store: Store | None = None
-        self._thread = ThreadPoolExecutor(1, "log-reader")
-
-    async def run(self, work: Callable[[Store], Any]) -> Any:
-        """Has work done on the store; a store that failed is opened anew the next time."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
-
-    def _run(self, work: Callable[[Store], Any]) -> Any:
-        if self._store is None:
-            self._store = self._open()
-        try:
-            return work(self._store)
-        except Exception:
-            self._store.close()
-            self._store = None
-            raise
-
-    def close(self) -> None:
-        """Ends the thread and lets go of the store."""
-        self._thread.shutdown()
-        if self._store is not None:
-            self._store.close()
-
-
 class LogServicer:
     """Serves LogService. It shows no tree but those whose checkpoint is durable."""
 
-    def __init__(self, engine: Engine, reader: LogReader) -> None:
-        """Takes the writer, which knows the newest checkpoint, and what reads beside it."""
-        self._engine, self._reader = engine, reader
+    def __init__(self, state: State, reader: LogReader) -> None:
+        """Takes the durable state, which knows the newest checkpoint, and what reads beside the writer."""
+        self._state, self._reader = state, reader
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -72,7 +41,7 @@ class LogServicer:
         return grpc.method_handlers_generic_handler("dealer.v1.LogService", methods)
 
     def _newest(self) -> tuple[str, int]:
-        note = self._engine.note
+        note = self._state.note
         return note, read_checkpoint(note).size
 
     async def _checkpoint(self, data: bytes) -> pb.GetCheckpointResponse:
@@ -89,7 +58,7 @@ class LogServicer:
             receipt = make_receipt(index, inclusion_proof(index, size, store.node), note)
             return pb.GetReceiptResponse(receipt=receipt, entry=one_entry(store, index))
 
-        return await self._reader.run(work)  # type: ignore[no-any-return]
+        return await self._reader.run(work)
 
     async def _consistency(self, data: bytes) -> pb.GetConsistencyProofResponse:
         request = decode(pb.GetConsistencyProofRequest, data)

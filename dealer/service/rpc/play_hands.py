@@ -7,7 +7,8 @@ from functools import partial
 from dealer.errors import Reason, Refused
 from dealer.service.rpc.requests import decode
 from dealer.service.rpc.splice import played
-from dealer.service.rpc.status import draining, status_of
+from dealer.service.rpc.status import status_of
+from dealer.service.writer.health import draining
 from dealer.v1 import dealer_pb2 as pb
 
 _FIELDS = {field.name: field.number for field in pb.PlayResponse.DESCRIPTOR.fields}

@@ -53,11 +53,6 @@ STATUS: Mapping[Reason, grpc.StatusCode] = MappingProxyType(
 """The status code of each reason; what is not named above is the caller's argument."""
 
 
-def draining() -> Refused:
-    """Returns what whoever calls or still watches is told once the dealer shuts down."""
-    return Refused(Reason.DRAINING, "the dealer is shutting down: try another, or this one again later")
-
-
 def code_of(error: Exception) -> grpc.StatusCode:
     """Returns the status code of an error."""
     if isinstance(error, StoreError):

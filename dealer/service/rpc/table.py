@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from dealer.service.metrics import Metrics
 from dealer.service.referee import record, steps
-from dealer.service.referee.record import Play
+from dealer.service.referee.record import RefereedHand
 from dealer.service.referee.tables import Tables, require_token, token_digest
 from dealer.service.rpc import answers, requests, table_requests, table_views
 from dealer.service.rpc.status import abort
@@ -41,13 +41,13 @@ class TableRequests:
         def run(unit: Unit) -> HandAnswer:
             tokens = {seat: secrets.token_bytes(TOKEN_BYTES) for seat in lineup.seats}
             digests = {seat: token_digest(token) for seat, token in tokens.items()}
-            play = steps.start(unit, caller, opening, lineup, action_seconds, digests)
-            self._tables.save(unit, play)
+            refereed = steps.start(unit, caller, opening, lineup, action_seconds, digests)
+            self._tables.save(unit, refereed)
             response = pb.StartHandResponse(
                 tokens=[pb.SeatToken(seat=seat, token=token) for seat, token in tokens.items()]
             )
-            self._write_view(unit, play, response.table_hand, whole=True)
-            return HandAnswer(play.hand, response)
+            self._write_view(unit, refereed, response.table_hand, whole=True)
+            return HandAnswer(refereed.hand, response)
 
         return describing_table(run, opening.table, caller)
 
@@ -55,9 +55,9 @@ class TableRequests:
         """Does what a seat was asked for."""
         seat, option = requests.seat(request.seat), table_requests.option(request)
 
-        def step(play: Play) -> Play:
-            require_token(play, seat, request.token)
-            return record.act(play, seat, option)
+        def step(refereed: RefereedHand) -> RefereedHand:
+            require_token(refereed, seat, request.token)
+            return record.act(refereed, seat, option)
 
         def run(unit: Unit) -> HandAnswer:
             response = pb.ActResponse()
@@ -70,9 +70,9 @@ class TableRequests:
         """Marks a seat's player as gone."""
         seat = requests.seat(request.seat)
 
-        def step(play: Play) -> Play:
-            require_token(play, seat, request.token)
-            return record.leave(play, seat)
+        def step(refereed: RefereedHand) -> RefereedHand:
+            require_token(refereed, seat, request.token)
+            return record.leave(refereed, seat)
 
         def run(unit: Unit) -> HandAnswer:
             response = pb.LeaveHandResponse()
@@ -91,10 +91,10 @@ class TableRequests:
 
         return run
 
-    def _write_view(self, unit: Unit, play: Play, view: pb.TableHand, *, whole: bool = False) -> None:
+    def _write_view(self, unit: Unit, refereed: RefereedHand, view: pb.TableHand, *, whole: bool = False) -> None:
         """Writes the rail's view into its place in an answer; `whole` with the certified hand."""
-        view.MergeFrom(table_views.table_hand(play, self._tables.milliseconds_left(play)))
-        live = unit.hand(play.hand)
+        view.MergeFrom(table_views.table_hand(refereed, self._tables.milliseconds_left(refereed)))
+        live = unit.hand(refereed.hand)
         if live.close is not None:
             view.close_entry = unit.entry(live.close)
             unit.receipt_into(view, "close_receipt", live.close)
@@ -154,34 +154,34 @@ class TableServicer:
             hand = requests.hand_id(request.hand_id)
             seat, after = table_requests.watcher(request)
             with self._tables.watching(hand) as watcher:
-                play, certified, closing = await self._look(request, caller, connection)
+                refereed, began, closing = await self._look(request, caller, connection)
                 while True:
-                    for event in table_views.events(play, seat, after, certified, closing):
+                    for event in table_views.events(refereed, seat, after, began, closing):
                         yield pb.WatchHandResponse(event=event).SerializeToString()
                         after = event.sequence
-                    if play.state.waits_for is None:
+                    if refereed.state.waits_for is None:
                         return
-                    play = await self._tables.news(watcher, play)
-                    if play.state.waits_for is None:
-                        play, certified, closing = await self._look(request, caller, connection)
+                    refereed = await watcher.later_than(refereed)
+                    if refereed.state.waits_for is None:
+                        refereed, began, closing = await self._look(request, caller, connection)
         except Exception as error:
             await abort(context, error)
 
     async def _look(
         self, request: pb.WatchHandRequest, caller: str, connection: str
-    ) -> tuple[Play, types_pb2.Hand, Closing | None]:
+    ) -> tuple[RefereedHand, types_pb2.Hand, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
         hand, seat, token = requests.hand_id(request.hand_id), request.seat, request.token
 
-        def run(unit: Unit) -> tuple[Play, types_pb2.Hand, Closing | None]:
-            play = self._tables.load(unit, hand)
+        def run(unit: Unit) -> tuple[RefereedHand, types_pb2.Hand, Closing | None]:
+            refereed = self._tables.load(unit, hand)
             if seat != RAIL:
-                require_token(play, seat, token)
-            live, certified, closing = unit.hand(hand), types_pb2.Hand(), None
-            answers.FullHand(unit, live).write(certified)
+                require_token(refereed, seat, token)
+            live, began, closing = unit.hand(hand), types_pb2.Hand(), None
+            answers.FullHand(unit, live).write_as_it_began(began)
             if live.close is not None:
                 closing = Closing(unit.entry(live.close))
                 unit.receipt_into(closing, "receipt", live.close)
-            return play, certified, closing
+            return refereed, began, closing
 
         return await self._engine.do(describing_hand(run, hand, caller), connection)

@@ -6,9 +6,8 @@ A down card is for its own seat alone until the seat shows it. Everything that l
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dealer.core.cards import DECK_KINDS
 from dealer.core.hand import Face
-from dealer.service.referee.record import Play, TableCard
+from dealer.service.referee.record import RefereedHand, TableCard
 from dealer.service.rpc.answers import FACE, STREET
 from dealer.table import events as happened
 from dealer.table.betting import FOLD, Action, Option, Turn
@@ -51,66 +50,68 @@ class Closing:
     receipt: str = ""
 
 
-def table_hand(play: Play, milliseconds_left: int) -> pb.TableHand:
+def table_hand(refereed: RefereedHand, milliseconds_left: int) -> pb.TableHand:
     """The rail's view of a hand; certified hand and closing are for the caller to add.
 
     Args:
-        play: the hand.
+        refereed: the hand.
         milliseconds_left: what the seat to act has left.
     """
-    state = play.state
+    state = refereed.state
     turn = state.waits_for if isinstance(state.waits_for, Turn) else None
     view = pb.TableHand(
-        hand_id=play.heading.hand,
+        hand_id=refereed.heading.hand,
         street=STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED,
         to_act=turn.seat if turn else 0,
         options=_options(turn.options if turn else ()),
-        seats=_seats(play),
+        seats=_seats(refereed),
         board=[state.board] if state.board else [],
         bring_in_seat=state.bring_in or 0,
         pots=_pots(state.pots),
         finished=state.result is not None,
         returned=_amounts(state.returned),
-        table=play.heading.table,
+        table=refereed.heading.table,
         game=types_pb2.GAME_SEVEN_CARD_STUD_HI_LO if state.lineup.hi_lo else types_pb2.GAME_SEVEN_CARD_STUD,
         stakes=_stakes(state.lineup.stakes),
         milliseconds_left=milliseconds_left if turn else 0,
-        sequence=len(play.events),
+        sequence=len(refereed.events),
     )
     if state.result is not None:
         view.payouts.extend(_amounts(state.result.payouts))
         view.shown.extend(state.shown)
         view.awards.extend(_award(award) for award in state.result.awards)
-        view.history_phh = write_phh(play.heading, play.events)
-        view.history_text = write_text(play.heading, play.events)
+        view.history_phh = write_phh(refereed.heading, refereed.events)
+        view.history_text = write_text(refereed.heading, refereed.events)
     return view
 
 
-def events(play: Play, seat: int, after: int, hand: types_pb2.Hand, closing: Closing | None) -> Iterator[pb.TableEvent]:
-    """What a watcher may see of a hand.
+def events(
+    refereed: RefereedHand, seat: int, after: int, began: types_pb2.Hand, closing: Closing | None
+) -> Iterator[pb.TableEvent]:
+    """Yields what a watcher may see of a hand.
 
     Args:
-        play: the hand.
+        refereed: the hand.
         seat: whose eyes; `RAIL` sees what everybody does.
         after: sequence number of the last event that the watcher has.
-        hand: the certified hand with its commitments and receipt.
+        began: the certified hand before its first card, with its commitments and receipt.
         closing: its close entry, once the hand is over.
 
     Yields:
         The events from `after` + 1 on.
     """
-    streets = iter(play.streets)
+    streets = iter(refereed.streets)
     pots: tuple[Pot, ...] = ()
-    for sequence, event in enumerate(play.events, 1):
+    for sequence, event in enumerate(refereed.events, 1):
         cards: Iterable[TableCard] = next(streets) if isinstance(event, happened.StreetDealt) else ()
         if isinstance(event, happened.PotsGathered):
             pots = event.pots
         elif isinstance(event, happened.Acted) and event.option == FOLD:
             pots = give_up(pots, event.seat)
         if sequence > after:
-            view = _event(play, event, seat, cards, pots)
+            view = _event(refereed, event, seat, cards, pots)
             if isinstance(event, happened.Started):
-                view.hand_started.hand.CopyFrom(_as_it_began(hand))
+                view.hand_started.hand.CopyFrom(began)
             elif isinstance(event, happened.Finished) and closing is not None:
                 view.hand_finished.close_receipt = closing.receipt
                 view.hand_finished.close_entry = closing.entry
@@ -118,26 +119,15 @@ def events(play: Play, seat: int, after: int, hand: types_pb2.Hand, closing: Clo
             yield view
 
 
-def _as_it_began(hand: types_pb2.Hand) -> types_pb2.Hand:
-    """The certified hand as it was before the first card, whenever it is looked at."""
-    began = types_pb2.Hand()
-    began.CopyFrom(hand)
-    began.state = types_pb2.HAND_STATE_COMMITTED
-    began.street = types_pb2.STREET_UNSPECIFIED
-    began.live_seats[:] = hand.seats
-    began.cards_left = len(DECK_KINDS[hand.deck])
-    return began
-
-
 def _event(
-    play: Play, event: happened.Event, eyes: int, dealt: Iterable[TableCard], pots: tuple[Pot, ...]
+    refereed: RefereedHand, event: happened.Event, eyes: int, dealt: Iterable[TableCard], pots: tuple[Pot, ...]
 ) -> pb.TableEvent:
     """One event as `eyes` may see it; a street with the cards `dealt`, a prompt with the `pots` that lie there."""
     match event:
         case happened.Started(lineup):
             brought = zip(lineup.seats, lineup.stacks, strict=True)
             started = pb.HandStarted(
-                stakes=_stakes(lineup.stakes), seats=_stacks(brought), action_seconds=play.action_seconds
+                stakes=_stakes(lineup.stakes), seats=_stacks(brought), action_seconds=refereed.action_seconds
             )
             return pb.TableEvent(hand_started=started)
         case happened.AntePosted(seat, amount, stack):
@@ -149,7 +139,7 @@ def _event(
             return pb.TableEvent(bring_in_due=pb.BringInDue(seat=seat))
         case Turn(seat, options):
             prompted = pb.SeatPrompted(
-                seat=seat, options=_options(options), pots=_pots(pots), action_seconds=play.action_seconds
+                seat=seat, options=_options(options), pots=_pots(pots), action_seconds=refereed.action_seconds
             )
             return pb.TableEvent(seat_prompted=prompted)
         case happened.Acted(seat, option, chips, stack, cause):
@@ -169,7 +159,9 @@ def _event(
         case happened.PotsGathered(gathered):
             return pb.TableEvent(pots_gathered=pb.PotsGathered(pots=_pots(gathered)))
         case happened.Shown(seat, _, hand):
-            turned = [_card(c, open_=True, face=Face.UP) for c in play.cards if c.seat == seat and c.face is Face.DOWN]
+            turned = [
+                _card(c, open_=True, face=Face.UP) for c in refereed.cards if c.seat == seat and c.face is Face.DOWN
+            ]
             name = high_name(high_five(hand.cards, hand.high))
             return pb.TableEvent(hand_shown=pb.HandShown(seat=seat, cards=turned, name=name))
         case happened.Mucked(seat):
@@ -180,16 +172,16 @@ def _event(
             finished = pb.HandFinished(
                 payouts=_amounts(payouts),
                 stacks=_stacks(stacks),
-                history_phh=write_phh(play.heading, play.events),
-                history_text=write_text(play.heading, play.events),
+                history_phh=write_phh(refereed.heading, refereed.events),
+                history_text=write_text(refereed.heading, refereed.events),
             )
             return pb.TableEvent(hand_finished=finished)
 
 
-def _seats(play: Play) -> Iterator[pb.TableSeat]:
-    state = play.state
+def _seats(refereed: RefereedHand) -> Iterator[pb.TableSeat]:
+    state = refereed.state
     cards: Mapping[int, list[str]] = {seat: [] for seat in (RAIL, *state.lineup.seats)}
-    for card in play.cards:
+    for card in refereed.cards:
         seen = card.face is Face.UP or card.seat in state.shown
         cards[card.seat].append(card.card if seen else HIDDEN)
     for seat in state.lineup.seats:

@@ -1,67 +1,18 @@
-"""A unit of change: what one command, or a batch of them, makes of the state, before it is durable."""
+"""Pending changes of one command or batch, layered over the durable state."""
 
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from dealer.errors import Reason, Refused
 from dealer.games.plans import GAMES
-from dealer.log.merkle import CompactTree
 from dealer.service.writer.live import LiveHand, load_hand, sealed
-from dealer.service.writer.sources import Sources
-from dealer.store.interface import KeptAnswer, RecordLine, Store, TableRow, one_entry
-from dealer.store.vault import SealLost, Vault
+from dealer.service.writer.state import Recorded, State
+from dealer.store.interface import KeptAnswer, RecordLine, TableRow, one_entry
+from dealer.store.vault import SealLost
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the service allows itself and its callers.
-
-    Attributes:
-        hands_in_play: at once, over all tables.
-        pending: commands waiting to be carried out; one connection's at most as many as there is room left.
-        streams: open on one connection at once.
-        caller_streams: open at once on all connections of a caller.
-        answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
-        key_seconds: lifetime of a key that seals answers at rest.
-    """
-
-    hands_in_play: int = 20_000
-    pending: int = 20_000
-    streams: int = 1_000
-    caller_streams: int = 10_000
-    answer_seconds: int = 24 * 3600
-    key_seconds: int = 3600
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A referee's hand as it follows from its record.
-
-    Attributes:
-        pieces: how many pieces its record has.
-        hand: what the referee made of them; nobody here looks inside.
-    """
-
-    pieces: int
-    hand: object = field(repr=False)
-
-
-class Durable(Protocol):
-    """What a unit changes: the state that is durable."""
-
-    sources: Sources
-    limits: Limits
-    vault: Vault
-    store: Store
-    tree: CompactTree
-    live: dict[bytes, LiveHand]
-    recorded: dict[bytes, Recorded]
-
-    def table(self, table: str) -> TableRow | None:
-        """Returns a table."""
 
 
 class Message(Protocol):
@@ -89,21 +40,44 @@ class HandAnswer:
 
 
 class Unit:
-    """What one command, or a whole batch, changes: an overlay on what is durable."""
+    """Pending changes of one command or batch, layered over the durable state. It belongs to the writer's thread.
 
-    def __init__(self, durable: Durable, below: "Unit | None" = None) -> None:
-        self.sources = durable.sources
-        self.now: int = below.now if below else durable.sources.clock()
-        self.hands: dict[bytes, LiveHand] = {}
-        self.tables: dict[str, TableRow] = {}
+    Attributes:
+        sources: entropy, time and ids.
+        now: the batch's time, Unix milliseconds.
+        hands, tables, recorded: what there is, with the changes on top; the first map holds the changes alone.
+        start: index of the first entry that this unit appends.
+        entries: appended log entries.
+        seen: digests of seeds drawn.
+        records: new pieces of referees' records.
+        receipts: what is to be filled in once the batch is signed.
+        after: follow-ups on the writer's thread, once the batch is durable.
+        on_loop: calls that the loop makes, once the batch is durable and before its callers are answered.
+    """
+
+    def __init__(self, state: State, below: "Unit | None" = None) -> None:
+        """Layers changes over the durable state, or over those of the batch `below`."""
+        self.sources = state.sources
         self.entries: list[bytes] = []
-        self.seen: list[bytes] = []
+        self.seen: set[bytes] = set()
         self.records: list[RecordLine] = []
-        self.recorded: dict[bytes, Recorded] = {}
         self.receipts: list[tuple[object, str, int]] = []
         self.after: list[Callable[[], None]] = []
-        self._durable, self._below = durable, below
-        self.start: int = below.start + len(below.entries) if below else durable.tree.size
+        self.on_loop: list[Callable[[], None]] = []
+        self._state, self._below = state, below
+        self._opened = 0
+        if below is None:
+            self.now: int = state.sources.clock()
+            self.start: int = state.tree.size
+            self.hands: ChainMap[bytes, LiveHand] = ChainMap({}, state.live)
+            self.tables: ChainMap[str, TableRow] = ChainMap({})
+            self.recorded: ChainMap[bytes, Recorded] = ChainMap({}, state.recorded)
+        else:
+            self.now = below.now
+            self.start = below.start + len(below.entries)
+            self.hands = below.hands.new_child()
+            self.tables = below.tables.new_child()
+            self.recorded = below.recorded.new_child()
 
     def hand(self, hand: bytes) -> LiveHand:
         """Returns a hand as it stands now.
@@ -111,52 +85,42 @@ class Unit:
         Raises:
             Refused: there is none.
         """
-        unit: Unit | None = self
-        while unit is not None:
-            if (found := unit.hands.get(hand)) is not None:
-                return found
-            unit = unit._below
-        if (found := self._durable.live.get(hand)) is not None:
+        if (found := self.hands.get(hand)) is not None:
             return found
-        row = self._durable.store.hand(hand)
+        row = self._state.store.hand(hand)
         if row is None:
             raise Refused(Reason.HAND_NOT_FOUND, "there is no such hand")
-        return load_hand(row, GAMES, self._durable.vault, self.entry)
+        return load_hand(row, GAMES, self._state.vault, self.entry)
 
     def table(self, table: str) -> TableRow | None:
-        """Returns a table as it stands now; None where no hand was opened at it yet."""
-        unit: Unit | None = self
-        while unit is not None:
-            if (found := unit.tables.get(table)) is not None:
-                return found
-            unit = unit._below
-        return self._durable.table(table)
+        """Returns a table as it stands now; None if no hand was opened at it yet."""
+        return self.tables.get(table) or self._state.table(table)
 
     def entry(self, index: int) -> bytes:
         """Returns a log entry, also one of this batch."""
-        unit: Unit | None = self
-        while unit is not None:
-            if index >= unit.start:
-                return unit.entries[index - unit.start]
-            unit = unit._below
-        return one_entry(self._durable.store, index)
+        if index >= self.start:
+            return self.entries[index - self.start]
+        if self._below is not None:
+            return self._below.entry(index)
+        return one_entry(self._state.store, index)
 
     def is_seen(self, digest: bytes) -> bool:
         """Tells whether a seed of this digest was drawn before."""
-        unit: Unit | None = self
-        while unit is not None:
-            if digest in unit.seen:
-                return True
-            unit = unit._below
-        return self._durable.store.is_seen(digest)
+        if digest in self.seen:
+            return True
+        return self._below.is_seen(digest) if self._below is not None else self._state.store.is_seen(digest)
 
     def put(self, hand: LiveHand) -> LiveHand:
         """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
+        id_ = hand.state.hand
         if not hand.state.in_play:
             hand = replace(hand, secrets=None, sealed=None, deck=None, key=None)
-        elif hand.sealed is None:
-            hand = sealed(hand, self._durable.vault)
-        self.hands[hand.state.hand] = hand
+            self._opened -= id_ not in self._state.live
+        else:
+            if hand.sealed is None:
+                hand = sealed(hand, self._state.vault)
+            self._opened += id_ not in self.hands
+        self.hands[id_] = hand
         return hand
 
     def append(self, entry: bytes) -> int:
@@ -178,11 +142,9 @@ class Unit:
         self.receipts.append((part, field, index))
 
     def room_for_a_hand(self) -> bool:
-        """Tells whether one more hand may be in play."""
-        units = [unit for unit in (self, self._below) if unit is not None]
-        live = self._durable.live
-        opened = {key for unit in units for key, hand in unit.hands.items() if hand.state.in_play and key not in live}
-        return len(live) + len(opened) < self._durable.limits.hands_in_play
+        """Tells whether one more hand may be in play; those that this batch closes still count."""
+        opened = self._opened + (self._below._opened if self._below else 0)
+        return len(self._state.live) + opened < self._state.limits.hands_in_play
 
     def record_of(self, hand: bytes, read: Callable[[Sequence[bytes]], object]) -> object | None:
         """Returns a referee's hand as it stands now; None if there is no record of it any more.
@@ -195,13 +157,8 @@ class Unit:
             Refused: a key at rest of its record is gone.
             VaultError: such a key cannot be read at the moment.
         """
-        unit: Unit | None = self
-        while unit is not None:
-            if (found := unit.recorded.get(hand)) is not None:
-                return found.hand
-            unit = unit._below
-        if (found := self._durable.recorded.get(hand)) is None:
-            pieces = _opened(lambda: self._durable.store.record(hand))
+        if (found := self.recorded.get(hand)) is None:
+            pieces = _opened(lambda: self._state.store.record(hand))
             if not pieces:
                 return None
             found = self.recorded[hand] = Recorded(len(pieces), read(pieces))
@@ -209,32 +166,28 @@ class Unit:
 
     def record(self, hand: bytes, piece: bytes, made: object) -> None:
         """Puts a piece behind a referee's record, and says what the hand is from now on."""
-        unit: Unit | None = self
-        before = self._durable.recorded.get(hand)
-        while unit is not None:
-            if (found := unit.recorded.get(hand)) is not None:
-                before = found
-                break
-            unit = unit._below
+        before = self.recorded.get(hand)
         number = before.pieces if before else 0
         self.records.append(RecordLine(hand, number, piece))
         self.recorded[hand] = Recorded(number + 1, made)
 
     def absorb(self, above: "Unit") -> None:
         """Takes over what a command changed."""
-        self.hands.update(above.hands)
-        self.tables.update(above.tables)
+        self.hands.update(above.hands.maps[0])
+        self.tables.update(above.tables.maps[0])
+        self.recorded.update(above.recorded.maps[0])
         self.entries += above.entries
-        self.seen += above.seen
+        self.seen |= above.seen
         self.records += above.records
-        self.recorded.update(above.recorded)
         self.receipts += above.receipts
         self.after += above.after
+        self.on_loop += above.on_loop
+        self._opened += above._opened
 
     @property
     def changed(self) -> bool:
         """Whether there is anything to make durable."""
-        return bool(self.hands or self.tables or self.entries or self.records or self.seen)
+        return bool(self.hands.maps[0] or self.tables.maps[0] or self.entries or self.records or self.seen)
 
 
 def open_answer(kept: KeptAnswer) -> bytes:

@@ -56,7 +56,7 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
     hand = unit.sources.hand_ids(unit.now)
     if unit.is_seen(seed.seen_digest()):
         raise EntropyError("the entropy source gave a seed that it had given before")
-    unit.seen.append(seed.seen_digest())
+    unit.seen.add(seed.seen_digest())
     state = HandState(
         hand=hand,
         table=opening.table,

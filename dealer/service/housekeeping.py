@@ -1,0 +1,201 @@
+"""What a dealer does beside answering: deadlines of offers, publishing, probes, and telling of its health."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from grpc_health.v1 import health_pb2
+
+from dealer.core.hand import Status, over
+from dealer.errors import CutcardError, Reason, Refused
+from dealer.log.checkpoint import read_checkpoint
+from dealer.log.tiles import publish, published_checkpoint
+from dealer.service.metrics import Metrics
+from dealer.service.referee.tables import Tables
+from dealer.service.rpc.health import HealthServicer
+from dealer.service.settings import Settings
+from dealer.service.writer import hands
+from dealer.service.writer.engine import Engine
+from dealer.service.writer.live import LiveHand
+from dealer.service.writer.log_reader import LogReader
+from dealer.service.writer.observer import Observer
+from dealer.store.datadir import DataDir
+from dealer.store.interface import Store
+from dealer.store.sqlite import write_back, written_ahead
+
+_log = structlog.get_logger()
+_AGAIN_SECONDS = 1.0
+_FORGET_SECONDS = 60.0
+_SYNC_SECONDS = 1.0
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a dealer that housekeeping looks after.
+
+    Attributes:
+        data: the data folder.
+        engine: the writer.
+        reader: what reads the log beside it.
+        tables: the referee's hands.
+        health: what serves the dealer's health, and `services`, under which names.
+        metrics: what counts.
+    """
+
+    data: DataDir
+    engine: Engine
+    reader: LogReader
+    tables: Tables
+    health: HealthServicer
+    services: tuple[str, ...]
+    metrics: Metrics
+
+
+class Housekeeping(Observer):
+    """Follows the writer, and does by the clock what nobody asks for. It belongs to the loop.
+
+    Attributes:
+        failed: set when the dealer can do nothing more, and only a restart helps.
+    """
+
+    def __init__(self, parts: Parts, settings: Settings, failed: asyncio.Event) -> None:
+        """Takes what it looks after; it does nothing before `start`."""
+        self._parts, self._settings, self.failed = parts, settings, failed
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._deadlines: dict[bytes, asyncio.TimerHandle] = {}
+        self._published: int | None = None
+        self._ahead_told = False
+
+    def start(self) -> None:
+        """Begins what is done by the clock."""
+        engine, settings = self._parts.engine, self._settings
+        for work, seconds in (
+            (self.publish, settings.publish_seconds),
+            (self._sync_signed, _SYNC_SECONDS),
+            (engine.probe, settings.probe_seconds),
+            (engine.forget_expired, _FORGET_SECONDS),
+            (self._tidy, settings.tidy_seconds),
+        ):
+            self._spawn(self._repeat(work, seconds))
+
+    def stop(self) -> None:
+        """Ends it, and drops the deadlines."""
+        for task in self._tasks:
+            task.cancel()
+        for deadline in self._deadlines.values():
+            deadline.cancel()
+
+    def committed(self, changed: Sequence[LiveHand], commands: int, seconds: float) -> None:
+        """Counts a batch, and follows the hands that it changed."""
+        self._parts.metrics.batch(commands, seconds)
+        self.follow(changed)
+
+    def recovered(self, live: Sequence[LiveHand]) -> None:
+        """Follows the hands in play from what is durable."""
+        self.follow(live)
+        self._spawn(self.tried(self._parts.tables.recover))
+
+    def health_changed(self) -> None:
+        """Has everybody told who asks for the dealer's health."""
+        self._spawn(self.show_health())
+
+    async def show_health(self) -> None:
+        """Sets what is served as the dealer's health."""
+        parts = self._parts
+        if not parts.engine.health.writer:
+            self.failed.set()
+        serving = parts.engine.health.serving
+        parts.metrics.serving.set(serving)
+        status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        for name in ("", *parts.services):
+            await parts.health.set(name, status)
+
+    def follow(self, changed: Sequence[LiveHand]) -> None:
+        """Counts what is in play, sets a deadline for every offer, and gives up the referee's hands that are void."""
+        parts = self._parts
+        parts.metrics.hands_in_play.set(len(parts.engine.state.live))
+        parts.metrics.log_entries.set(parts.engine.state.tree.size)
+        for live in changed:
+            hand, status = live.state.hand, live.state.status
+            if status is Status.OFFERED:
+                if self._settings.contribution_seconds and hand not in self._deadlines:
+                    self._lock_in(self._settings.contribution_seconds, hand)
+            elif (deadline := self._deadlines.pop(hand, None)) is not None:
+                deadline.cancel()
+            if live.referee and status in (Status.VOID, Status.LOST):
+                parts.tables.give_up(hand, over(live.state))
+
+    def _lock_in(self, seconds: float, hand: bytes) -> None:
+        self._deadlines[hand] = self._loop.call_later(seconds, lambda: self._spawn(self._lock(hand)))
+
+    async def _lock(self, hand: bytes) -> None:
+        try:
+            await self._parts.engine.do(lambda unit: hands.lock_deck(unit, hand))
+        except Refused as refused:
+            if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
+                self._lock_in(_AGAIN_SECONDS, hand)
+
+    async def publish(self) -> None:
+        """Brings the static log up to what is durable."""
+        parts, previous = self._parts, self._published
+        note = parts.engine.state.note
+        size = read_checkpoint(note).size
+        if size == previous:
+            return
+        await self._sync_signed()
+        await parts.reader.run(lambda store: _publish(parts.data, previous, size, note, store))
+        self._published = size
+        parts.metrics.published_entries.set(size)
+
+    async def _sync_signed(self) -> None:
+        await self._loop.run_in_executor(None, self._parts.engine.state.sync_signed)
+
+    async def _tidy(self) -> None:
+        """Keeps the write-ahead log short, which grows for as long as somebody holds a read transaction."""
+        database, most = self._parts.data.database, self._settings.most_ahead
+        ahead = written_ahead(database)
+        if ahead > most:
+            await self._loop.run_in_executor(None, write_back, database)
+            ahead = written_ahead(database)
+        if ahead > most and not self._ahead_told:
+            _log.warning(
+                "the database's write-ahead log cannot be written back: another program holds a read transaction on "
+                "it, such as a sqlite3 shell; end that one, and the log shrinks by itself",
+                bytes=ahead,
+            )
+        if self._ahead_told and ahead <= most:
+            _log.info("the database's write-ahead log is short again", bytes=ahead)
+        self._ahead_told = ahead > most
+        self._parts.metrics.written_ahead.set(ahead)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _repeat(self, work: Work, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            with suppress(Exception):  # not even that its failure cannot be told ends it
+                await self.tried(work)
+
+    async def tried(self, work: Work) -> None:
+        """Runs one round of background work and logs what fails; the next round retries."""
+        try:
+            await work()
+        except Exception as error:
+            told = isinstance(error, CutcardError | OSError)  # of any other the message might hold a secret
+            _log.error("work in the background failed", work=work.__name__, error=str(error if told else type(error)))
+
+
+def _publish(data: DataDir, previous: int | None, size: int, note: str, store: Store) -> None:
+    if previous is None:  # a start: what the folder's checkpoint covers was in place before it, and is not read again
+        shown = published_checkpoint(data.public)
+        previous = shown.size if shown else 0
+    publish(data.public, previous, size, note, store.node, store.entries)

@@ -1,0 +1,53 @@
+"""How a dealer runs, and what it allows itself and its callers."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the service allows itself and its callers.
+
+    Attributes:
+        hands_in_play: at once, over all tables.
+        pending: commands waiting to be carried out; one connection's at most as many as there is room left.
+        streams: open on one connection at once.
+        caller_streams: open at once on all connections of a caller.
+        answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
+        key_seconds: lifetime of a key that seals answers at rest.
+    """
+
+    hands_in_play: int = 20_000
+    pending: int = 20_000
+    streams: int = 1_000
+    caller_streams: int = 10_000
+    answer_seconds: int = 24 * 3600
+    key_seconds: int = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a dealer runs.
+
+    Attributes:
+        listen: HOST:PORT on the loopback; port 0 takes a free one.
+        metrics: HOST:PORT for Prometheus; None: no metrics are served.
+        reflection: whether server reflection is on.
+        publish_seconds: at most so often the static log moves on; at least 1.
+        contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
+        grace_seconds: for how long a dealer that is stopped lets calls end.
+        probe_seconds: so often an idle storage is tried, and one that failed.
+        tidy_seconds: so often the database's write-ahead log is looked at.
+        most_ahead: bytes of it from which it is written back, and complained of if that is not possible.
+        limits: what it allows itself and its callers.
+    """
+
+    listen: str = "127.0.0.1:0"
+    metrics: str | None = None
+    reflection: bool = True
+    publish_seconds: float = 1.0
+    contribution_seconds: float = 60.0
+    grace_seconds: float = 10.0
+    probe_seconds: float = 1.0
+    tidy_seconds: float = 10.0
+    most_ahead: int = 64 * 1024 * 1024
+    limits: Limits = field(default_factory=Limits)

@@ -1,0 +1,18 @@
+"""Who is told what the writer has done."""
+
+from collections.abc import Sequence
+
+from dealer.service.writer.live import LiveHand
+
+
+class Observer:
+    """Is told on the loop what the writer has done. This one does nothing about it."""
+
+    def committed(self, changed: Sequence[LiveHand], commands: int, seconds: float) -> None:
+        """Notes a durable batch: the hands that it changed, its number of commands, and how long it took."""
+
+    def recovered(self, live: Sequence[LiveHand]) -> None:
+        """Notes that a storage that had failed works again, and which hands are in play."""
+
+    def health_changed(self) -> None:
+        """Notes that hands can be opened and dealt again, or cannot any more."""

@@ -81,6 +81,9 @@ def _print_head(report: Report, about: Subject, out: Console) -> None:
     lost = f", {hands.lost} lost" if hands.lost else ""
     ended = f"{hands.completed} completed, {hands.void} void{lost}, {hands.open} open"
     out.print(Text(f"  hands       {hands.total}: {ended}"))
+    if hands.sealed_seats:
+        seats = counted(hands.sealed_seats, "seat")
+        out.print(Text(f"  seats       {seats} brought a key, in {counted(hands.with_sealed_seats, 'hand')}"))
     if bare := hands.without_contributions:
         decks, they = ("its deck was", "it was") if bare == 1 else ("their decks were", "they were")
         had = counted(bare, "hand had no contribution", "hands had no contribution")

@@ -2,15 +2,17 @@
 
 What is kept is what is open: hands in play and each table's last number. Entries come in as traces, short notes of
 what they say; a trace carries the entry's bytes only where its hand could not be checked where it was read. Those
-bytes, most of what an open hand weighs, wait in a file.
+bytes wait in a file, so that memory does not depend on what entries hold: it is at most `OPEN_HAND_BYTES` for each
+hand that is open, that of a table of its own included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
+from types import MappingProxyType
 from typing import NamedTuple
 
 from audit.findings import Finding, Several, Tally
@@ -23,6 +25,9 @@ from audit.whole.repeats import Duplicates
 ID_BYTES = 16
 SLOT_BYTES = 16
 HELD_BYTES = 8 * 2**20
+LENGTH_BYTES = 2
+OPEN_HAND_BYTES = 800
+"""The most memory that an open hand takes (tests/unit/audit/whole/test_lifecycle.py measures it)."""
 
 
 class OfferTrace(NamedTuple):
@@ -32,6 +37,7 @@ class OfferTrace(NamedTuple):
     hand: bytes
     table: str
     number: int
+    sealed_seats: int
     raw: bytes | None
 
 
@@ -42,6 +48,7 @@ class CommitTrace(NamedTuple):
     hand: bytes
     table: str
     number: int
+    sealed_seats: int
     offer: int | None
     taken: tuple[str, ...]
     withheld: tuple[str, ...]
@@ -73,11 +80,12 @@ def trace_of(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trac
     """What `lifecycle` needs of the entry at log index `at`; `kept` is its bytes where they are needed again."""
     if isinstance(entry, Commit):
         taken = tuple([name for name, _ in entry.contributions])
-        return CommitTrace(at, entry.hand, entry.table, entry.number, entry.offer, taken, entry.withheld, kept)
+        opened = (entry.hand, entry.table, entry.number, len(entry.seat_keys))
+        return CommitTrace(at, *opened, entry.offer, taken, entry.withheld, kept)
     if isinstance(entry, Close):
         dealt = any(not isinstance(event, Fold | Show) for event in entry.events)
         return CloseTrace(at, entry.hand, entry.commit, entry.offer, entry.outcome, entry.reason, dealt, kept)
-    return OfferTrace(at, entry.hand, entry.table, entry.number, kept)
+    return OfferTrace(at, entry.hand, entry.table, entry.number, len(entry.seat_keys), kept)
 
 
 class Unchecked(NamedTuple):
@@ -89,18 +97,11 @@ class Unchecked(NamedTuple):
     without_offer: bool = False
 
 
-class Place(NamedTuple):
-    """Where an entry's bytes lie among those kept."""
-
-    start: int
-    length: int
-
-
 class Opened(NamedTuple):
-    """An offer or commit of an open hand: its log index, and its bytes where they are needed again."""
+    """An offer or commit of an open hand: its log index, and where `Kept` has its bytes if they are needed again."""
 
     at: int
-    kept: Place | None
+    kept: int | None
 
 
 @dataclass(slots=True)
@@ -113,7 +114,7 @@ class Hand:
     opened: int
     without_offer: bool = False
     offer: Opened | None = None
-    commits: list[Opened] = field(default_factory=list)
+    commits: tuple[Opened, ...] = ()
 
     @property
     def name(self) -> str:
@@ -128,26 +129,37 @@ class Kept:
         self._file = SpooledTemporaryFile(limit)  # noqa: SIM115  # closed by `close`
         self._end = 0
 
-    def keep(self, raw: bytes | None) -> Place | None:
+    def keep(self, raw: bytes | None) -> int | None:
         """Keeps an entry's bytes, where there are any; says where."""
         if raw is None:
             return None
-        place = Place(self._end, len(raw))
-        self._file.seek(place.start)
-        self._file.write(raw)
-        self._end += place.length
+        place = self._end
+        self._file.seek(place)
+        self._end += self._file.write(len(raw).to_bytes(LENGTH_BYTES, "big") + raw)
         return place
 
     def read(self, trace: Opened | None) -> tuple[int, bytes] | None:
         """An entry's index and its bytes; None where there is no such entry, or its bytes were not needed."""
         if trace is None or trace.kept is None:
             return None
-        self._file.seek(trace.kept.start)
-        return trace.at, self._file.read(trace.kept.length)
+        self._file.seek(trace.kept)
+        return trace.at, self._file.read(int.from_bytes(self._file.read(LENGTH_BYTES), "big"))
 
     def close(self) -> None:
         """Lets go of the file."""
         self._file.close()
+
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+"""The counts of a table that has nothing to count yet, as most of a log's may: one for them all."""
+
+
+def _add_to(counts: Mapping[str, int], names: Iterable[str]) -> Mapping[str, int]:
+    """Counts names, in the same dictionary once there is one."""
+    for name in names:
+        counts = counts if isinstance(counts, dict) else {}
+        counts[name] = counts.get(name, 0) + 1
+    return counts
 
 
 @dataclass(slots=True)
@@ -159,12 +171,14 @@ class TableLife:
     current: Hand | None = None
     hands: int = 0
     completed: int = 0
-    void: dict[str, int] = field(default_factory=dict)
+    void: Mapping[str, int] = field(default_factory=lambda: _NONE)
     lost: int = 0
     committed: int = 0
     without_contributions: int = 0
-    taken: dict[str, int] = field(default_factory=dict)
-    withheld: dict[str, int] = field(default_factory=dict)
+    taken: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    withheld: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    with_sealed_seats: int = 0
+    sealed_seats: int = 0
 
 
 class Lifecycle:
@@ -205,7 +219,7 @@ class Lifecycle:
     def commit(self, trace: CommitTrace) -> None:
         """Follows a commit."""
         hand = self._offered(trace) or self._open(trace)
-        hand.commits.append(Opened(trace.at, self._kept.keep(trace.raw)))
+        hand.commits = (*hand.commits, Opened(trace.at, self._kept.keep(trace.raw)))
         self._by_commit[trace.at] = hand
         if len(hand.commits) == 1:
             self._count_contributions(self.tables[hand.table], trace)
@@ -317,6 +331,8 @@ class Lifecycle:
         table.number = trace.number
         table.current = hand
         table.hands += 1
+        table.with_sealed_seats += trace.sealed_seats > 0
+        table.sealed_seats += trace.sealed_seats
         self._by_hand[trace.hand] = hand
         return hand
 
@@ -338,16 +354,15 @@ class Lifecycle:
         elif trace.reason is None:
             table.completed += 1
         else:
-            table.void[trace.reason] = table.void.get(trace.reason, 0) + 1
+            table.void = _add_to(table.void, (trace.reason,))
 
     @staticmethod
     def _count_contributions(table: TableLife, trace: CommitTrace) -> None:
         table.committed += 1
         if not trace.taken:
             table.without_contributions += 1
-        for names, counts in ((trace.taken, table.taken), (trace.withheld, table.withheld)):
-            for name in names:
-                counts[name] = counts.get(name, 0) + 1
+        table.taken = _add_to(table.taken, trace.taken)
+        table.withheld = _add_to(table.withheld, trace.withheld)
 
     def _fail(self, at: int, hand: bytes, detail: str) -> None:
         self._tally.add([Finding("lifecycle", at, hand_text(hand), detail)])

@@ -79,7 +79,7 @@ class CheckCount:
 
 @dataclass(frozen=True, slots=True)
 class HandCounts:
-    """How a log's hands ended."""
+    """How a log's hands ended, how many went without contributions, and how many had seats that brought a key."""
 
     total: int
     completed: int
@@ -87,6 +87,8 @@ class HandCounts:
     lost: int
     open: int
     without_contributions: int
+    with_sealed_seats: int
+    sealed_seats: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,17 +412,17 @@ class _Audit:
         self._say_what_is_missing()
         verdict, code = tally.judge(self._options.allow_test)
         tables = {name: TableRates(lives[name], self._voids.result(name)) for name in sorted(lives)}
-        completed = sum(life.completed for life in lives.values())
         void = sum(table.void for table in tables.values())
-        lost = sum(life.lost for life in lives.values())
-        total = sum(life.hands for life in lives.values())
-        bare = sum(life.without_contributions for life in lives.values())
+        total, completed, lost, *others = (
+            sum(getattr(life, name) for life in lives.values())
+            for name in ("hands", "completed", "lost", "without_contributions", "with_sealed_seats", "sealed_seats")
+        )
         return Report(
             address=self._log.address,
             checkpoint=self._checkpoint,
             verdict=verdict,
             exit_code=code,
-            hands=HandCounts(total, completed, void, lost, total - completed - void - lost, bare),
+            hands=HandCounts(total, completed, void, lost, total - completed - void - lost, *others),
             entries=self._entries,
             checks=tuple(CheckCount(name, tally.made[name], tally.failed[name]) for name in CHECKS),
             findings=tally.findings(),

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from audit.cli import COMMANDS, cli
-from tests.attacks.maker import Draft, EscrowPair, Signer, honest, uuid7
+from tests.attacks.maker import Book, Draft, EscrowPair, Signer, contributors, honest, uuid7
 
 SIGNER = Signer()
 
@@ -52,10 +52,22 @@ def test_the_key_as_text(folder: Path, keys: Path) -> None:
     assert run("verify", folder, "--key", SIGNER.verifier, "--escrow-key", keys / "escrow.key").exit_code == 0
 
 
+def test_seats_that_brought_a_key_are_counted_once_for_each_hand(tmp_path: Path, keys: Path) -> None:
+    values = contributors("offered", "a")
+    book = Book().play(Draft("keyed", values=values, seat_keys=(1, 3)).deal())
+    log = (
+        book.play(Draft("also", number=2, seat_keys=(2,)).deal()).play(Draft("plain", number=3).deal()).write(tmp_path)
+    )
+    hands = json.loads(verify(log, keys, "--format", "json").stdout)["hands"]
+    assert (hands["with_sealed_seats"], hands["sealed_seats"]) == (2, 3)
+    assert "3 seats brought a key, in 2 hands" in verify(log, keys).stdout
+
+
 def test_json_has_the_members_of_the_contract(folder: Path, keys: Path) -> None:
     value = json.loads(verify(folder, keys, "--format", "json").stdout)
     assert value["verdict"] == "valid"
-    assert value["hands"] == {"total": 7, "completed": 5, "void": 2, "lost": 0, "open": 0, "without_contributions": 5}
+    ended = {"total": 7, "completed": 5, "void": 2, "lost": 0, "open": 0, "without_contributions": 5}
+    assert value["hands"] == {**ended, "with_sealed_seats": 0, "sealed_seats": 0}
     assert value["entries"] == 17
     assert [check["name"] for check in value["checks"]] == [
         "checkpoint",

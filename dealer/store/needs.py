@@ -29,14 +29,18 @@ class Needs:
         playing: the hands in play.
         of_hand: the batches that hold something of a hand in play.
         hands: for each such batch, of how many hands in play.
+        recorded: those of the hands in play that have a record.
         keys: for each answer key, how many batches it has sealed.
+        answers: how many answers are kept.
     """
 
     last: int = 0
     playing: set[bytes] = field(default_factory=set)
     of_hand: dict[bytes, list[int]] = field(default_factory=dict)
     hands: dict[int, int] = field(default_factory=dict)
+    recorded: set[bytes] = field(default_factory=set)
     keys: Counter[int] = field(default_factory=Counter)
+    answers: int = 0
 
     def change(self, batch: Batch, members: Sequence[Member], key: int) -> Change:
         """Works out what a batch changes, and changes nothing."""

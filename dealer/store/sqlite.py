@@ -1,17 +1,14 @@
 """The embedded store: one SQLite file, written ahead, synchronised at every commit."""
 
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from dealer.store.interface import Batch, HandRow, KeptAnswer, Sealed, StoreError, TableRow
-from dealer.store.kept import MEMBER_BYTES, Member, Packing, members_of, read_members, write_members
-from dealer.store.needs import Change, Needs
-from dealer.store.vault import Purpose, SealLost, Vault
+from dealer.store.keeping import Keeping, Written
+from dealer.store.vault import Vault
 
 FILE = "cutcard.sqlite3"
 VERSION = 2
@@ -32,29 +29,20 @@ CREATE TABLE over (
 CREATE TABLE tables (name TEXT PRIMARY KEY, owner TEXT NOT NULL, number INTEGER NOT NULL, hand BLOB)
   STRICT, WITHOUT ROWID;
 CREATE TABLE callers (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
-CREATE TABLE batches (id INTEGER PRIMARY KEY, answer_key INTEGER NOT NULL, expires INTEGER) STRICT;
+CREATE TABLE batches (id INTEGER PRIMARY KEY, answer_key INTEGER NOT NULL, answers INTEGER NOT NULL, expires INTEGER)
+  STRICT;
 CREATE INDEX batches_expiring ON batches (expires) WHERE expires IS NOT NULL;
 CREATE INDEX batches_needed ON batches (id) WHERE expires IS NULL;
 CREATE TABLE kept (batch INTEGER PRIMARY KEY, members BLOB NOT NULL, sealed BLOB NOT NULL) STRICT;
-CREATE TABLE requests (
-  request BLOB NOT NULL, caller INTEGER NOT NULL, batch INTEGER NOT NULL, slot INTEGER NOT NULL,
-  PRIMARY KEY (request, caller)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE records (
-  hand BLOB NOT NULL, number INTEGER NOT NULL, batch INTEGER NOT NULL, slot INTEGER NOT NULL,
-  PRIMARY KEY (hand, number)
-) STRICT, WITHOUT ROWID;
+CREATE TABLE requests (key BLOB PRIMARY KEY, batch INTEGER NOT NULL, slot INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE merged (part INTEGER PRIMARY KEY, batch INTEGER NOT NULL) STRICT;
+CREATE TABLE recorded (hand BLOB PRIMARY KEY, batches BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE seen (digest BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
 _SPARE_PAGES = 1024
 """So many free pages of 4 KiB, or an eighth of the file, are kept for what comes; the others go back to the disk."""
 _VACUUM_PAGES = 256
 _PLAYING = "hand, state, referee, offered, committed, NULL, seed_key, secrets"
-_FIND = """
-SELECT name, request, requests.batch, slot, substr(members, slot * ?1 + 1, ?1), caller
-FROM requests JOIN callers ON id = caller LEFT JOIN kept ON kept.batch = requests.batch WHERE request IN"""
-_BLOBS_OPEN = 8
-"""So many blobs stay open while a batch's repeats are looked up: those that come together are of a few batches."""
 _OVER = "hand, NULL, referee, offered, committed, closed, NULL, NULL"
 
 
@@ -115,10 +103,7 @@ class SqliteStore:
                 check_same_thread=False,
                 cached_statements=64,
             )
-        self._vault = vault
-        self._packing = Packing()
-        self._needs = Needs()
-        self._keys_to_look_at = True
+        self._kept = Keeping(self._db, vault)
         try:
             with told():
                 meta = dict(self._db.execute("SELECT name, value FROM meta"))
@@ -126,7 +111,8 @@ class SqliteStore:
             self.origin: str = meta["origin"]
             if not read_only:
                 self._prepare_to_write()
-                self._load_needs()
+                with told():
+                    self._kept.load()
         except BaseException:
             self._db.close()
             raise
@@ -160,8 +146,8 @@ class SqliteStore:
     def commit(self, batch: Batch) -> None:
         """See `Store.commit`."""
         with self._transaction():
-            needs = self._write(batch)
-        self._needs.take(needs)
+            change = self._write(batch)
+        self._kept.take(change)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -177,7 +163,7 @@ class SqliteStore:
                     db.execute("ROLLBACK")
                 raise
 
-    def _write(self, batch: Batch) -> "Change":
+    def _write(self, batch: Batch) -> Written:
         db = self._db
         if batch.entries:
             size = self.size()
@@ -194,7 +180,7 @@ class SqliteStore:
         )
         if batch.proof is not None:
             db.execute("INSERT OR REPLACE INTO meta VALUES ('proof', ?)", (batch.proof,))
-        return self._write_kept(batch)
+        return self._kept.write(batch)
 
     def _write_hands(self, rows: Iterable[HandRow]) -> None:
         playing = [
@@ -215,63 +201,10 @@ class SqliteStore:
             [(row.hand, row.referee, row.offer, row.commit, row.close) for row in over],
         )
 
-    def _write_kept(self, batch: Batch) -> "Change":
-        """Keeps a batch's answers and records in one blob, and says of older ones when they expire."""
-        db, members, key = self._db, list[Member](), 0
-        if batch.answers or batch.records:
-            members = members_of(batch.answers, self._callers(batch), batch.records)
-            pieces = [*(each.answer for each in batch.answers), *(each.line for each in batch.records)]
-            id_ = self._needs.last + 1
-            listed = write_members(members)
-            blob = self._packing.pack(pieces)
-            sealed = self._opened_vault().seal_answer(time.monotonic(), blob, _context(id_, listed))
-            key = sealed.key
-        change = self._needs.change(batch, members, key)
-        if members:
-            expires = batch.expires if id_ in change.finished else None
-            db.execute("INSERT INTO batches VALUES (?, ?, ?)", (id_, key, expires))
-            db.execute("INSERT INTO kept VALUES (?, ?, ?)", (id_, listed, sealed.data))
-            slots = list(enumerate(members))
-            db.executemany(
-                "INSERT INTO requests VALUES (?, ?, ?, ?)",
-                [(m.request, m.number, id_, s) for s, m in slots if not m.record],
-            )
-            db.executemany(
-                "INSERT INTO records VALUES (?, ?, ?, ?)", [(m.hand, m.number, id_, s) for s, m in slots if m.record]
-            )
-        older = [(batch.expires, id_) for id_ in change.finished if not (members and id_ == change.id)]
-        db.executemany("UPDATE batches SET expires = ? WHERE id = ?", older)
-        return change
-
-    def _callers(self, batch: Batch) -> dict[str, int]:
-        """The numbers by which callers are known here; a new one gets the next."""
-        numbers = {}
-        for name in {each.caller for each in batch.answers}:
-            self._db.execute("INSERT OR IGNORE INTO callers (name) VALUES (?)", (name,))
-            (numbers[name],) = self._db.execute("SELECT id FROM callers WHERE name = ?", (name,)).fetchone()
-        return numbers
-
-    def _opened_vault(self) -> Vault:
-        if self._vault is None:
-            raise StoreError("this store was opened without the keys at rest")
-        return self._vault
-
-    def _load_needs(self) -> None:
-        """Reads which batches hands in play still need, and how many batches each answer key has sealed."""
-        with told():
-            playing = {hand for (hand,) in self._db.execute("SELECT hand FROM playing")}
-            (last,) = self._db.execute("SELECT max(id) FROM batches").fetchone()
-            self._needs = Needs(last or 0, playing)
-            self._needs.keys.update(dict(self._db.execute("SELECT answer_key, count(*) FROM batches GROUP BY 1")))
-            for id_, members in self._db.execute(
-                "SELECT id, members FROM batches JOIN kept ON batch = id WHERE expires IS NULL"
-            ):
-                self._needs.add(id_, {member.hand for member in read_members(members)} & playing)
-
     @property
     def newest_batch(self) -> int:
         """The number of the newest batch of answers; 0 before the first."""
-        return self._needs.last
+        return self._kept.needs.last
 
     def size(self) -> int:
         """See `Store.size`."""
@@ -320,42 +253,13 @@ class SqliteStore:
 
     def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """See `Store.answers`."""
-        if not asked:
-            return {}
-        places = ", ".join("?" * len(asked))
-        query = f"{_FIND} ({places})"
-        wanted, pieces = set(asked), lru_cache(_BLOBS_OPEN)(self._pieces)
         with told():
-            rows = self._db.execute(query, [MEMBER_BYTES, *(request for _, request in asked)]).fetchall()
-        return {
-            (name, request): _kept_answer(name, request, caller, member, partial(_piece, pieces, batch, slot))
-            for name, request, batch, slot, member, caller in rows
-            if (name, request) in wanted
-        }
+            return self._kept.find(asked)
 
     def record(self, hand: bytes) -> list[bytes]:
         """See `Store.record`."""
         with told():
-            rows = self._db.execute(
-                "SELECT number, batch, slot FROM records WHERE hand = ? ORDER BY number", (hand,)
-            ).fetchall()
-        if [number for number, _, _ in rows] != list(range(len(rows))):
-            return []  # pieces lie in several batches, and those that expired first have been forgotten
-        pieces = lru_cache(1)(self._pieces)
-        return [pieces(batch)[slot] for _, batch, slot in rows]
-
-    def _pieces(self, batch: int) -> list[bytes]:
-        """Opens a batch's blob.
-
-        Raises:
-            SealLost: its key is gone, or it has been forgotten since it was found.
-        """
-        row = self._one("SELECT answer_key, sealed, members FROM batches JOIN kept ON batch = id WHERE id = ?", batch)
-        if row is None:
-            raise SealLost(f"batch {batch} of kept answers has been forgotten")
-        key, data, members = row
-        blob = self._opened_vault().open(Purpose.ANSWER, Sealed(key, data), _context(batch, members))
-        return self._packing.unpack(blob)
+            return self._kept.record(hand)
 
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""
@@ -363,38 +267,14 @@ class SqliteStore:
 
     def forget(self, now: int, most: int) -> bool:
         """See `Store.forget`."""
-        gone = self._forget_batches(now, most)
-        self._keys_to_look_at |= self._needs.drop(gone)
-        if self._keys_to_look_at:  # at the first time too: a crash may have come between a batch's end and its key's
-            self._opened_vault().destroy_unused(Purpose.ANSWER, self._needs.keys)
-            self._keys_to_look_at = False
-        return self._give_back() or bool(gone)
-
-    def _forget_batches(self, now: int, most: int) -> dict[int, int]:
-        """Deletes batches whose time has come, and returns which, with the keys that sealed them."""
-        due = "SELECT id, answer_key FROM batches WHERE expires <= ? ORDER BY expires LIMIT ?"
-        with told():
-            rows = self._db.execute(due, (now, most)).fetchall()
-        gone, count = dict[int, int](), 0
-        if rows:
-            with self._transaction():
-                for id_, key in rows:
-                    if count < most:
-                        gone[id_] = key
-                        count += self._delete(id_)
-        return gone
-
-    def _delete(self, batch: int) -> int:
-        db = self._db
-        (data,) = db.execute("SELECT members FROM kept WHERE batch = ?", (batch,)).fetchone()
-        members = read_members(data)
-        answers = [(member.request, member.number) for member in members if not member.record]
-        records = [(member.hand, member.number) for member in members if member.record]
-        db.executemany("DELETE FROM requests WHERE request = ? AND caller = ?", answers)
-        db.executemany("DELETE FROM records WHERE hand = ? AND number = ?", records)
-        db.execute("DELETE FROM kept WHERE batch = ?", (batch,))
-        db.execute("DELETE FROM batches WHERE id = ?", (batch,))
-        return len(members)
+        with self._transaction():
+            gone = self._kept.delete_due(now, most)
+        self._kept.forget(gone)
+        if gone:
+            return True
+        with self._transaction():
+            swept = self._kept.sweep()
+        return self._give_back() or swept
 
     def _give_back(self) -> bool:
         """Gives some free pages back to the disk, and says whether there are more."""
@@ -443,24 +323,6 @@ def _check_version(path: Path, version: str | None) -> None:
             f"{path} is a store of version {version}: bring it up to version {VERSION} by `dealer migrate`"
         )
     raise StoreError(f"{path} is a store of version {version}, and this dealer reads {VERSION}: use a newer dealer")
-
-
-def _context(batch: int, members: bytes) -> bytes:
-    """What a blob is sealed for: nobody's request finds another one's answer in it, whatever the rows say."""
-    return b"batch" + batch.to_bytes(8, "big") + members
-
-
-def _kept_answer(
-    name: str, request: bytes, caller: int, member: bytes | None, open_: Callable[[], bytes]
-) -> KeptAnswer:
-    for m in read_members(member or b""):
-        if (m.record, m.request, m.number) == (False, request, caller):
-            return KeptAnswer(name, request, m.body, m.hand, open_)
-    raise StoreError("the store holds a request without its answer")
-
-
-def _piece(pieces: Callable[[int], list[bytes]], batch: int, slot: int) -> bytes:
-    return pieces(batch)[slot]
 
 
 def _sealed(row: HandRow) -> tuple[int | None, bytes | None]:

@@ -1,5 +1,8 @@
 """The embedded store's own ways: blobs that are opened once, what expires between two looks, and damage that shows."""
 
+import os
+import random
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dealer.store import keeping, places
 from dealer.store.interface import Answer, Batch, HandRow, RecordLine, Sealed, StoreError, VaultError
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Purpose, SealLost, Vault
@@ -114,13 +118,18 @@ def test_a_key_that_a_crash_left_is_destroyed_after_the_next_start(store: Sqlite
     assert vault.ids(Purpose.ANSWER) == set()
 
 
-def test_an_answer_is_bound_to_its_request(store: SqliteStore, path: Path) -> None:
+def test_an_answer_is_bound_to_its_request(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "WAITING", 0)
     store.commit(Batch(answers=answers(1, 2)))
+    for number in range(10, 10 + places.PARTS):
+        store.commit(Batch(answers=answers(number)))
     asked = [("room", b"%016d" % 1)]
-    change(path, "UPDATE requests SET slot = 1 - slot")
+    change(path, "UPDATE requests SET slot = 1 - slot WHERE batch = 1")
     with pytest.raises(StoreError, match="without its answer"):
         store.answers(asked)
-    change(path, "UPDATE kept SET members = CAST(substr(members, 70) || substr(members, 1, 69) AS BLOB)")
+    change(
+        path, "UPDATE kept SET members = CAST(substr(members, 70) || substr(members, 1, 69) AS BLOB) WHERE batch = 1"
+    )
     (moved,) = store.answers(asked).values()
     with pytest.raises(SealLost):
         moved.open()
@@ -150,3 +159,89 @@ def test_a_store_that_is_refused_is_let_go(path: Path) -> None:
         SqliteStore(path)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",), "nobody else has it open"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_comes_between_every_answer_that_is_kept_is_found(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Batches, closes, ends, starts and crashes in any order, beside a model that only remembers."""
+    monkeypatch.setattr(places, "WAITING", 50)
+    monkeypatch.setattr(keeping, "_SWEEP_ROWS", 40)
+    rng = random.Random(seed)
+    vault = Vault(path.parent / "at-rest", 3600)
+    store = SqliteStore(path, vault)
+    kept: dict[tuple[str, bytes], tuple[bytes, int]] = {}
+    records: dict[bytes, list[bytes]] = {}
+    batches: list[tuple[set[bytes], list[tuple[str, bytes]], int | None]] = []
+    in_play: list[bytes] = []
+    for now in range(130):
+        batch = Batch(expires=now + 40)
+        opened = [rng.randbytes(16) for _ in range(rng.choice((0, 1, 2)))]
+        ended = [in_play.pop(rng.randrange(len(in_play))) for _ in range(rng.choice((0, 1, 2))) if in_play]
+        batch.hands = {**{h: playing(h) for h in opened}, **{h: over(h) for h in ended}}
+        in_play += opened
+        about = [*in_play, *ended]
+        for _ in range(rng.choice((0, 1, 5, 20)) if about else 0):
+            name, hand = rng.choice(("room", "other")), rng.choice(about)
+            request, text = rng.randbytes(16), rng.randbytes(rng.choice((0, 9, 3000)))
+            batch.answers.append(Answer(name, request, b"b" * 32, hand, text))
+            kept[name, request] = text, len(batches)
+        for hand in opened + [h for h in about if h in records and rng.random() < 0.3]:
+            pieces = records.setdefault(hand, [])
+            batch.records.append(RecordLine(hand, len(pieces), b"%d" % now))
+            pieces.append(b"%d" % now)
+        store.commit(batch)
+        for at, (hands, asked, expires) in enumerate(batches):
+            if expires is None and not hands & set(in_play):
+                batches[at] = hands, asked, now + 40
+        hands = {a.hand for a in batch.answers} | {r.hand for r in batch.records}
+        batches.append(
+            (hands, [(a.caller, a.request) for a in batch.answers], None if hands & set(in_play) else now + 40)
+        )
+        if rng.random() < 0.1:
+            while store.forget(now, 10):
+                pass
+            gone = {at for at, (_, _, expires) in enumerate(batches) if expires is not None and expires <= now}
+            kept = {key: value for key, value in kept.items() if value[1] not in gone}
+            lost = {hand for at in gone for hand in batches[at][0]}
+            records = {hand: pieces for hand, pieces in records.items() if hand not in lost}
+        if rng.random() < 0.1:
+            if rng.random() < 0.5:
+                store.close()
+            else:  # as the files lie after a kill
+                copy = tmp_path / f"crash-{now}"
+                shutil.copytree(path.parent, copy, ignore=shutil.ignore_patterns("crash-*"))
+                path = copy / path.name
+                vault = Vault(copy / "at-rest", 3600)
+            store = SqliteStore(path, vault)
+        if rng.random() < 0.2:
+            found = store.answers(list(kept))
+            assert {key: each.open() for key, each in found.items()} == {key: text for key, (text, _) in kept.items()}
+            assert {hand: store.record(hand) for hand in records} == records
+    store.commit(Batch(hands={h: over(h) for h in in_play}, expires=130))
+    while store.forget(10_000, 10):
+        pass
+    with closing(sqlite3.connect(path)) as db:
+        for table in ("batches", "kept", "requests", "recorded"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+
+
+def test_a_batch_never_has_the_number_of_one_that_has_gone(store: SqliteStore, path: Path, vault: Vault) -> None:
+    store.commit(Batch(answers=answers(1)))
+    store.commit(Batch(answers=answers(2)))
+    assert store.forget(0, 100)
+    store.close()
+    again = SqliteStore(path, vault)
+    again.commit(Batch(answers=answers(3)))
+    assert again.newest_batch == 3
+
+
+def test_requests_come_into_their_table_many_a_page(path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "WAITING", 4096)
+    store = SqliteStore(path, vault)
+    for _ in range(64):
+        store.commit(Batch(answers=[Answer("room", os.urandom(16), b"b" * 32, HAND, b"") for _ in range(128)]))
+    with closing(sqlite3.connect(path)) as db:
+        rows, parts = db.execute("SELECT (SELECT count(*) FROM requests), (SELECT count(*) FROM merged)").fetchone()
+    assert rows > 16 * parts > 0, "each time a range of ids was brought in, it was many rows"

@@ -86,9 +86,9 @@ class Batch:
         return self.cards & np.uint8(3)
 
     @cached_property
-    def reds(self) -> Bytes:
-        """2 where the card at a position is a diamond or a heart, 0 where it is a club or a spade."""
-        return (self.suits + np.uint8(1)) & np.uint8(2)
+    def reds(self) -> NDArray[np.bool_]:
+        """Whether the card at each position is a diamond or a heart."""
+        return ((self.suits + np.uint8(1)) & np.uint8(2)).astype(np.bool_)
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:

@@ -1,15 +1,15 @@
 """Answers put together from bytes are, to the byte, what protobuf's deterministic encoding gives."""
 
-from uuid import UUID
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.core.deck import derive_deck
-from dealer.core.hand import Dealt, Face, Fold, HandState, Reveal, Status
+from dealer.core.hand import Deal, Dealt, Face, Fold, HandState, Reveal, Status
 from dealer.core.seed import Seed
 from dealer.games.plans import GAMES
 from dealer.service.rpc import splice
+from dealer.service.rpc.answers import hand_bytes, hand_message
+from dealer.service.writer.live import LiveHand
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 
@@ -19,34 +19,32 @@ seat = st.integers(0, 255)
 
 
 @st.composite
-def states(draw: st.DrawFn) -> HandState:
+def hands(draw: st.DrawFn) -> LiveHand:
     seats = tuple(draw(st.lists(st.integers(1, 255), min_size=1, max_size=23, unique=True)))
-    return HandState(
+    game = GAMES[draw(st.sampled_from(sorted(GAMES)))]
+    dealt = [Deal(street.name, (Dealt(at, seats[0], Face.UP),)) for at, street in enumerate(game.streets)]
+    state = HandState(
         draw(st.binary(min_size=16, max_size=16)),
         draw(names),
         draw(st.integers(1, 2**53 - 1)),
-        GAMES[draw(st.sampled_from(sorted(GAMES)))],
+        game,
         draw(st.sampled_from(["standard52", "short36"])),
         seats,
         draw(st.sampled_from(list(Reveal))),
         draw(st.sampled_from(list(Status))),
         draw(st.binary(min_size=32, max_size=32)),
         draw(st.sampled_from([b"", bytes(32), b"\xff" * 32])),
-        events=tuple(Fold(each) for each in draw(st.lists(st.sampled_from(seats), unique=True))),
+        events=(
+            *dealt[: draw(st.integers(0, len(dealt)))],
+            *(Fold(each) for each in draw(st.lists(st.sampled_from(seats), unique=True))),
+        ),
     )
+    return LiveHand(state, False, None, offer=draw(indexes), commit=draw(indexes))
 
 
-@given(states(), st.tuples(*[st.integers(0, 7)] * 4), indexes, indexes)
-def test_a_hand(state: HandState, named: tuple[int, int, int, int], commit: int | None, offer: int | None) -> None:
-    game, status, street, reveal = named
-    message = t.Hand(
-        hand_id=str(UUID(bytes=state.hand)),
-        table=state.table, number=state.number, game=game, deck=state.deck, seats=state.seats, live_seats=state.live,
-        state=status, street=street, cards_left=state.cards_left, reveal=reveal,
-        seed_commitment=state.seed_commitment, deck_commitment=state.deck_commitment,
-        commit_index=commit, offer_index=offer,
-    )  # fmt: skip
-    assert splice.hand_part(state, named, commit, offer) == message.SerializeToString(deterministic=True)
+@given(hands())
+def test_a_hand(hand: LiveHand) -> None:
+    assert hand_bytes(hand) == hand_message(hand).SerializeToString(deterministic=True)
 
 
 @given(

@@ -10,7 +10,7 @@ from dealer.service.rpc.status import STATUS, status_of
 from dealer.store.interface import StoreError
 
 ROWS = re.findall(
-    r"^\| `(\w+)` \| `(\w+)` \|", (Path(__file__).resolve().parents[3] / "docs" / "errors.md").read_text(), re.MULTILINE
+    r"^\| `(\w+)` \| `(\w+)` \|", (Path(__file__).resolve().parents[4] / "docs" / "errors.md").read_text(), re.MULTILINE
 )
 
 

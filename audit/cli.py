@@ -40,6 +40,9 @@ COMMANDS: dict[str, Place] = {
     "receipt": Place(
         "audit.commands.receipt:receipt", "Check one receipt, acknowledgement or client's evidence, offline."
     ),
+    "witness": Place(
+        "audit.commands.witness:witness", "Run a witness: cosign what logs show, if it extends what was seen."
+    ),
     "explain": Place("audit.commands.explain:explain", "Show one hand with every hash input, to follow by hand."),
     "stats": Place("audit.commands.stats:stats", "Test decks for randomness."),
     "count": Place("audit.commands.count:count", "Count decks into a part that `merge` takes."),

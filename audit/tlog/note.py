@@ -8,7 +8,7 @@ from typing import NamedTuple
 from audit.errors import CheckError, FormatError
 from audit.protocol import HASH_BYTES
 from audit.record.fields import ID, UUID
-from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, check_signature, is_name
+from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, base64_encode, check_signature, is_name
 
 MAX_NOTE_BYTES = 1_000_000
 """Witnesses and strangers may sign too: how many lines there are makes no difference up to here."""
@@ -92,8 +92,17 @@ def check_signed(note: Note, key: VerifierKey) -> None:
         check_signature(key.public, signature.signature, note.text.encode("utf-8"))
 
 
-def checkpoint(note: Note) -> Checkpoint:
-    """Reads a checkpoint from a note's text (c2sp.org/tlog-checkpoint, without extension lines).
+def note_line(signature: Signature) -> str:
+    """Returns a signature as a line of a signed note, its newline with it."""
+    return f"{_DASH}{signature.name} {base64_encode(signature.key_id + signature.signature)}\n"
+
+
+def checkpoint(note: Note, *, extensions: bool = False) -> Checkpoint:
+    """Reads a checkpoint from a note's text (c2sp.org/tlog-checkpoint).
+
+    Args:
+        note: the signed note.
+        extensions: pass extension lines over, which other logs may have and this one never has.
 
     Raises:
         FormatError: it is not one.
@@ -112,7 +121,7 @@ def checkpoint(note: Note) -> Checkpoint:
         raise FormatError(f"not a checkpoint: the root is {error}") from None
     if len(root_hash) != HASH_BYTES:
         raise FormatError(f"not a checkpoint: a root of {len(root_hash)} bytes")
-    if len(lines) > 3:
+    if len(lines) > 3 and not extensions:
         raise FormatError("a checkpoint with extension lines, which this log never has")
     return Checkpoint(origin, int(size), root_hash)
 

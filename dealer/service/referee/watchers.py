@@ -1,6 +1,7 @@
 """Those who watch the referee's hands. They belong to the loop."""
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,13 +9,23 @@ from dataclasses import dataclass, field
 from dealer.errors import Refused
 from dealer.service.referee.record import RefereedHand
 
+_WOKEN_AT_ONCE = 16
+
 
 @dataclass(slots=True, eq=False)
 class Watcher:
-    """Somebody who watches a hand: the newest state of it, whether that is news, and why there will be no more."""
+    """Somebody who watches a hand.
+
+    Attributes:
+        newest: the newest state of it that is durable.
+        news: set when that is news.
+        called: whether it stands in line to be woken.
+        ended: why there will be no more.
+    """
 
     newest: RefereedHand | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    called: bool = False
     ended: Refused | None = None
 
     def end(self, why: Refused) -> None:
@@ -37,10 +48,12 @@ class Watcher:
 
 
 class Watchers:
-    """All watchers, by their hands."""
+    """All watchers, by their hands. Made on the loop that they live on."""
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._of_hand: dict[bytes, set[Watcher]] = {}
+        self._asleep: deque[Watcher] = deque()
 
     def hands(self) -> set[bytes]:
         """Returns the hands that are watched."""
@@ -60,11 +73,24 @@ class Watchers:
                 del self._of_hand[hand]
 
     def show(self, refereed: RefereedHand) -> None:
-        """Shows a hand's watchers its newest state."""
+        """Shows a hand's watchers its newest state; a few wake up at once, so that who acts need not wait for all."""
+        waking = bool(self._asleep)
         for watcher in self._of_hand.get(refereed.hand, ()):
             if watcher.newest is None or len(watcher.newest.events) < len(refereed.events):
                 watcher.newest = refereed
+            if not watcher.news.is_set() and not watcher.called:
+                watcher.called = True
+                self._asleep.append(watcher)
+        if self._asleep and not waking:
+            self._wake()
+
+    def _wake(self) -> None:
+        for _ in range(min(_WOKEN_AT_ONCE, len(self._asleep))):
+            watcher = self._asleep.popleft()
+            watcher.called = False
             watcher.news.set()
+        if self._asleep:
+            self._loop.call_soon(self._wake)
 
     def end(self, hand: bytes, why: Refused) -> None:
         """Sends the watchers of a hand away."""

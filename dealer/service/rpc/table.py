@@ -4,6 +4,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import grpc
 from google.protobuf.message import Message
@@ -14,6 +15,7 @@ from dealer.service.referee.record import RefereedHand
 from dealer.service.referee.tables import Tables, require_token, token_digest
 from dealer.service.rpc import answers, requests, table_requests, table_views
 from dealer.service.rpc.status import abort
+from dealer.service.rpc.table_feed import HandFeed
 from dealer.service.rpc.table_views import RAIL, Closing
 from dealer.service.rpc.unary import Answer, unary
 from dealer.service.writer.about import describing_hand, describing_table
@@ -120,6 +122,7 @@ class TableServicer:
         """Takes the writer, the referee's hands, what names the caller of a call, and what counts calls."""
         self._engine, self._tables, self._identify, self._metrics = engine, tables, identify, metrics
         self._requests = TableRequests(tables)
+        self._feeds: WeakValueDictionary[bytes, HandFeed] = WeakValueDictionary()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -155,15 +158,22 @@ class TableServicer:
             seat, after = table_requests.watcher(request)
             with self._tables.watching(hand) as watcher:
                 refereed, began, closing = await self._look(request, caller, connection)
+                feed = self._feeds.get(hand)
+                if feed is None:
+                    feed = self._feeds[hand] = HandFeed(began)
+                feed.end(closing)
                 while True:
-                    for event in table_views.events(refereed, seat, after, began, closing):
-                        yield pb.WatchHandResponse(event=event).SerializeToString()
-                        after = event.sequence
+                    for encoded in feed.events(refereed, seat, after):
+                        yield encoded
+                    after = max(after, len(refereed.events))
                     if refereed.state.waits_for is None:
                         return
                     refereed = await watcher.later_than(refereed)
                     if refereed.state.waits_for is None:
-                        refereed, began, closing = await self._look(request, caller, connection)
+                        async with feed.ending:
+                            if not feed.ended:
+                                refereed, _, closing = await self._look(request, caller, connection)
+                                feed.end(closing)
         except Exception as error:
             await abort(context, error)
 

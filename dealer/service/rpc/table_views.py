@@ -85,38 +85,48 @@ def table_hand(refereed: RefereedHand, milliseconds_left: int) -> pb.TableHand:
     return view
 
 
-def events(
-    refereed: RefereedHand, seat: int, after: int, began: types_pb2.Hand, closing: Closing | None
-) -> Iterator[pb.TableEvent]:
-    """Yields what a watcher may see of a hand.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One event of a hand, with what lies on the table for it.
 
-    Args:
+    Attributes:
         refereed: the hand.
-        seat: whose eyes; `RAIL` sees what everybody does.
-        after: sequence number of the last event that the watcher has.
-        began: the certified hand before its first card, with its commitments and receipt.
-        closing: its close entry, once the hand is over.
-
-    Yields:
-        The events from `after` + 1 on.
+        sequence: the event's number.
+        event: the event.
+        dealt: the cards, if it is a street.
+        pots: the pots that lie there.
     """
+
+    refereed: RefereedHand
+    sequence: int
+    event: happened.Event
+    dealt: tuple[TableCard, ...]
+    pots: tuple[Pot, ...]
+
+    def eyes(self, seat: int) -> int:
+        """Returns whose eyes see the same as this seat's: but for a street with a card of its own, the rail's."""
+        own = any(card.seat == seat and card.face is Face.DOWN for card in self.dealt)
+        return seat if own else RAIL
+
+    def message(self, eyes: int) -> pb.TableEvent:
+        """Returns the event as `eyes` may see it; certified hand and closing are for the caller to add."""
+        view = _event(self.refereed, self.event, eyes, self.dealt, self.pots)
+        view.sequence = self.sequence
+        return view
+
+
+def events(refereed: RefereedHand, after: int) -> Iterator[Seen]:
+    """Yields the events from `after` + 1 on, each as it can be seen."""
     streets = iter(refereed.streets)
     pots: tuple[Pot, ...] = ()
     for sequence, event in enumerate(refereed.events, 1):
-        cards: Iterable[TableCard] = next(streets) if isinstance(event, happened.StreetDealt) else ()
+        cards: tuple[TableCard, ...] = next(streets) if isinstance(event, happened.StreetDealt) else ()
         if isinstance(event, happened.PotsGathered):
             pots = event.pots
         elif isinstance(event, happened.Acted) and event.option == FOLD:
             pots = give_up(pots, event.seat)
         if sequence > after:
-            view = _event(refereed, event, seat, cards, pots)
-            if isinstance(event, happened.Started):
-                view.hand_started.hand.CopyFrom(began)
-            elif isinstance(event, happened.Finished) and closing is not None:
-                view.hand_finished.close_receipt = closing.receipt
-                view.hand_finished.close_entry = closing.entry
-            view.sequence = sequence
-            yield view
+            yield Seen(refereed, sequence, event, cards, pots)
 
 
 def _event(

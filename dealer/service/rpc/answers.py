@@ -17,7 +17,7 @@ from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, fa
 from dealer.service.writer.live import LiveHand, deck_of
 from dealer.v1 import types_pb2
 
-_GAME = {game: value for value, game in GAMES_BY_ENUM.items()}
+_GAME = {game.name: value for value, game in GAMES_BY_ENUM.items()}  # by name: a game takes long to hash
 _REVEAL = {reveal: value for value, reveal in REVEALS.items()}
 FACE = {face: value for value, face in FACES.items()}
 STREET = {street: value for value, street in STREETS.items()}
@@ -38,7 +38,7 @@ def hand_message(live: LiveHand) -> types_pb2.Hand:
         hand_id=hand_text(state.hand),
         table=state.table,
         number=state.number,
-        game=_GAME[state.game],
+        game=_GAME[state.game.name],
         deck=state.deck,
         seats=state.seats,
         live_seats=state.live,
@@ -57,7 +57,7 @@ def hand_bytes(live: LiveHand) -> bytes:
     """Returns the bytes of `hand_message`."""
     state = live.state
     street = STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED
-    named = _GAME[state.game], _STATE[state.status], street, _REVEAL[state.reveal]
+    named = _GAME[state.game.name], _STATE[state.status], street, _REVEAL[state.reveal]
     return hand_part(state, named, live.commit, live.offer)
 
 

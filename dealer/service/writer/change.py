@@ -114,7 +114,7 @@ class Unit:
         """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
         id_ = hand.state.hand
         if not hand.state.in_play:
-            hand = replace(hand, secrets=None, sealed=None, deck=None, key=None)
+            hand = LiveHand(hand.state, hand.referee, offer=hand.offer, commit=hand.commit, close=hand.close)
             self._opened -= id_ not in self._state.live
         else:
             if hand.sealed is None:
@@ -173,9 +173,9 @@ class Unit:
 
     def absorb(self, above: "Unit") -> None:
         """Takes over what a command changed."""
-        self.hands.update(above.hands.maps[0])
-        self.tables.update(above.tables.maps[0])
-        self.recorded.update(above.recorded.maps[0])
+        self.hands.maps[0].update(above.hands.maps[0])
+        self.tables.maps[0].update(above.tables.maps[0])
+        self.recorded.maps[0].update(above.recorded.maps[0])
         self.entries += above.entries
         self.seen |= above.seen
         self.records += above.records

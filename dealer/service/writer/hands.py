@@ -147,21 +147,21 @@ def deal_street(unit: Unit, hand: bytes, street: str) -> tuple[LiveHand, tuple[D
     state, event = machine.deal_street(live.state, street)
     if unit.sources.check_street is not None:
         unit.sources.check_street(live.state, event)
-    return unit.put(replace(live, state=state)), event.cards
+    return unit.put(live.after(state)), event.cards
 
 
 def draw_cards(unit: Unit, hand: bytes, wanted: Sequence[tuple[int, Face]]) -> tuple[LiveHand, tuple[Dealt, ...]]:
     """Draws cards; see `dealer.core.hand.draw`."""
     live = unit.hand(hand)
     state, event = machine.draw(live.state, wanted)
-    return unit.put(replace(live, state=state)), event.cards
+    return unit.put(live.after(state)), event.cards
 
 
 def fold_seat(unit: Unit, hand: bytes, seat: int) -> LiveHand:
     """Folds a seat; see `dealer.core.hand.fold`."""
     live = unit.hand(hand)
     state, _ = machine.fold(live.state, seat)
-    return unit.put(replace(live, state=state))
+    return unit.put(live.after(state))
 
 
 def show_cards(unit: Unit, hand: bytes, positions: Sequence[int]) -> tuple[LiveHand, tuple[Dealt, ...]]:
@@ -169,7 +169,7 @@ def show_cards(unit: Unit, hand: bytes, positions: Sequence[int]) -> tuple[LiveH
     live = unit.hand(hand)
     state, event = machine.show(live.state, positions)
     dealt = state.dealt
-    return unit.put(replace(live, state=state)), tuple(dealt[position] for position in event.positions)
+    return unit.put(live.after(state)), tuple(dealt[position] for position in event.positions)
 
 
 def close_hand(unit: Unit, hand: bytes, history: bytes | None = None) -> LiveHand:
@@ -211,7 +211,7 @@ def _close(unit: Unit, live: LiveHand, state: HandState, reason: VoidReason | No
         history=history,
         family=unit.sources.family,
     )
-    return _over(unit, replace(live, state=state), entry)
+    return _over(unit, live.after(state), entry)
 
 
 def lose_hand(unit: Unit, hand: bytes) -> LiveHand:
@@ -219,7 +219,7 @@ def lose_hand(unit: Unit, hand: bytes) -> LiveHand:
     live = unit.hand(hand)
     state = machine.lose(live.state)
     entry = lost_entry(state, unit.now, offer=live.offer, commit=live.commit, family=unit.sources.family)
-    return _over(unit, replace(live, state=state), entry)
+    return _over(unit, live.after(state), entry)
 
 
 def _over(unit: Unit, live: LiveHand, entry: bytes) -> LiveHand:

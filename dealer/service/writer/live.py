@@ -86,6 +86,20 @@ class LiveHand:
     close: int | None = None
     key: int | None = None
 
+    def after(self, state: HandState) -> "LiveHand":
+        """Returns the hand in a later state, in which it has the same entries and secrets."""
+        return LiveHand(  # several times as quick as `replace`
+            state,
+            self.referee,
+            self.secrets,
+            self.sealed,
+            self.deck,
+            self.offer,
+            self.commit,
+            self.close,
+            self.key,
+        )
+
     def known_secrets(self) -> Secrets:
         """Returns the secrets of a hand in play."""
         if self.secrets is None:

@@ -10,7 +10,10 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from dealer.service.server import Dealer
 from dealer.service.settings import Settings
+from dealer.service.writer.sources import Sources
+from dealer.store.datadir import DataDir
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc
 from dealer.v1 import types_pb2 as t
@@ -78,3 +81,13 @@ async def test_what_is_under_way_on_a_stream_is_answered_first(tmp_path: Path) -
         await stopping[0]
         opened = [each for each in answered if each.WhichOneof("response") == "open_hand"]
         assert len(opened) == len(dealer.engine.state.live) == count
+
+
+async def test_to_stop_a_dealer_that_does_not_run_does_nothing(tmp_path: Path) -> None:
+    data = DataDir.at(tmp_path / "data")
+    data.init("draining.invalid/dealer")
+    dealer = Dealer(data, GRACE, Sources())
+    await dealer.stop()
+    await dealer.start()
+    await dealer.stop()
+    await dealer.stop()

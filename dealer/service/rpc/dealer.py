@@ -228,7 +228,9 @@ class DealerServicer:
             if self._engine.health.draining:
                 raise draining()
             connection = context.peer()
-            stream = PlayStream(lambda request: self._engine.enqueue(self._played(request, caller), connection))
+            stream = PlayStream(
+                lambda request, answered: self._engine.hand_in(self._played(request, caller), connection, answered)
+            )
             self._streams.add(stream)
             try:
                 async for answers in stream.run(requests):

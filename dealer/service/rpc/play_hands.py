@@ -8,6 +8,7 @@ from dealer.errors import Reason, Refused
 from dealer.service.rpc.requests import decode
 from dealer.service.rpc.splice import played
 from dealer.service.rpc.status import status_of
+from dealer.service.writer.engine import Answered
 from dealer.service.writer.health import draining
 from dealer.v1 import dealer_pb2 as pb
 
@@ -21,8 +22,8 @@ _MOST_UNSENT_BYTES = _MESSAGE_BYTES  # of answers; beyond it no request is taken
 class PlayStream:
     """The state of one stream: what is under way, and what is ready to be sent."""
 
-    def __init__(self, enqueue: Callable[[pb.PlayRequest], "asyncio.Future[bytes]"]) -> None:
-        """Takes what starts a request; it raises where the request is refused at once."""
+    def __init__(self, enqueue: Callable[[pb.PlayRequest, Answered], None]) -> None:
+        """Takes what hands a request in and says who is given its answer; it raises what refuses it at once."""
         self._enqueue = enqueue
         self._ready: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_IN_FLIGHT)
@@ -86,31 +87,23 @@ class PlayStream:
 
     def _start(self, request: pb.PlayRequest) -> None:
         mark = request.correlation_id
+        self._under_way += 1
         try:
             if not 1 <= len(mark) <= _MARK_LENGTH:
                 raise Refused(Reason.INVALID_REQUEST, f"correlation_id must be 1 to {_MARK_LENGTH} characters")
-            future = self._enqueue(request)
+            self._enqueue(request, partial(self._finish, mark, request.WhichOneof("request") or ""))
         except Exception as error:
-            self._fail(mark, error)
-            return
-        self._under_way += 1
-        future.add_done_callback(partial(self._finish, mark, request.WhichOneof("request") or ""))
+            self._finish(mark, "", b"", error)
 
-    def _finish(self, mark: str, field: str, future: "asyncio.Future[bytes]") -> None:
+    def _finish(self, mark: str, field: str, answer: bytes, error: Exception | None) -> None:
+        """Makes an answer ready to be sent, or the error in its place."""
+        if error is not None:
+            status = status_of(error)
+            told = pb.PlayError(code=status.code, message=status.message, details=status.details)
+            field, answer = "error", told.SerializeToString()
+        ready = played(mark, _FIELDS[field], answer)
+        self._unsent += len(ready)
+        self._ready.put_nowait(ready)
         self._under_way -= 1
         self._idle.set()
-        if not future.cancelled():
-            if (error := future.exception()) is not None:
-                self._fail(mark, error)
-            else:
-                self._make_ready(played(mark, _FIELDS[field], future.result()))
         self._end_if_drained()
-
-    def _fail(self, mark: str, error: BaseException) -> None:
-        status = status_of(error if isinstance(error, Exception) else Exception())
-        told = pb.PlayError(code=status.code, message=status.message, details=status.details)
-        self._make_ready(played(mark, _FIELDS["error"], told.SerializeToString()))
-
-    def _make_ready(self, answer: bytes) -> None:
-        self._unsent += len(answer)
-        self._ready.put_nowait(answer)

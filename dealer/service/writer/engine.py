@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -59,13 +60,17 @@ class Command:
     body: bytes = b""
 
 
+Answered = Callable[[Any, Exception | None], None]
+"""Is given the answer of what was handed in, or the error in its place."""
+
+
 @dataclass(slots=True)
 class _Pending:
     """A request's command, or work of the dealer's own (`command` is None), until it is answered."""
 
     run: Callable[[Unit], Any]
     command: Command | None
-    future: "asyncio.Future[Any]"
+    answered: Answered
     source: str
     made: HandAnswer | None = None
     value: Any = field(default=None, repr=False)
@@ -128,19 +133,21 @@ class Engine:
         self._thread.join()
         self.state.close()
 
-    def enqueue(self, command: Command, source: str = "") -> "asyncio.Future[bytes]":
-        """Has a command carried out, after those that were enqueued before it from the same source.
+    def hand_in(self, command: Command, source: str, answered: Answered) -> None:
+        """Has a command carried out, after those that were handed in before it from the same source.
 
         Args:
             command: what is to be done.
-            source: the connection that it came on; "" for the dealer's own.
-
-        Returns:
-            Its answer, once it is durable; or `Refused`, and nothing has changed.
+            source: the connection that it came on.
+            answered: is given the answer once it is durable; or `Refused`, and nothing has changed. On the loop.
 
         Raises:
             Refused: the dealer takes no commands at the moment.
         """
+        self._hand_in(command.run, command, source, answered)
+
+    def enqueue(self, command: Command, source: str = "") -> "asyncio.Future[bytes]":
+        """Has a command carried out as `hand_in` does, and returns a future of its answer."""
         return self._enqueue(command.run, command, source)
 
     async def submit(self, command: Command, source: str = "") -> bytes:
@@ -164,13 +171,16 @@ class Engine:
         return await future
 
     def _enqueue(self, run: Callable[[Unit], Any], command: Command | None, source: str) -> "asyncio.Future[Any]":
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._hand_in(run, command, source, partial(_resolve, future))
+        return future
+
+    def _hand_in(self, run: Callable[[Unit], Any], command: Command | None, source: str, answered: Answered) -> None:
         if self.health.draining:
             raise draining()
-        pending = _Pending(run, command, asyncio.get_running_loop().create_future(), source)
-        self._backlog.put(source, pending)
+        self._backlog.put(source, _Pending(run, command, answered, source))
         if not self.health.writer:  # looked at after `put`: whichever of the two threads comes last, it is answered
             self._refuse_all()
-        return pending.future
 
     def _work(self) -> None:
         """Carries out batch after batch. If anything but `stop` ends that, nobody is left waiting for an answer."""
@@ -239,12 +249,7 @@ class Engine:
             _tell(call)
         for pending in batch:
             self._backlog.answered(pending.source)  # not before: who has gone away leaves a command in the lines
-            if pending.future.done():
-                continue
-            if pending.error is not None:
-                pending.future.set_exception(pending.error)
-            else:
-                pending.future.set_result(pending.value)
+            _tell(pending.answered, pending.value, pending.error)
 
     def _fail_storage(self, why: str) -> None:
         """Takes the storage for broken until a commit has succeeded again."""
@@ -436,6 +441,15 @@ def _tell(call: Callable[..., object], *arguments: object, **values: object) -> 
     except Exception as error:
         with suppress(Exception):
             _log.error("somebody could not be told", error=type(error).__name__)
+
+
+def _resolve(future: "asyncio.Future[Any]", value: Any, error: Exception | None) -> None:
+    if future.done():  # the caller has gone away
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
 
 
 def _refuse(batch: list[_Pending], why: str) -> None:

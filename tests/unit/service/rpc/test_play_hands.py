@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from dealer.service.rpc import play_hands
 from dealer.service.rpc.play_hands import PlayStream
+from dealer.service.writer.engine import Answered
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
@@ -23,12 +24,10 @@ async def asked() -> AsyncIterator[bytes]:
 async def test_answers_that_nobody_reads_are_bounded_and_all_come_once_they_are_read() -> None:
     started = 0
 
-    def enqueue(request: pb.PlayRequest) -> "asyncio.Future[bytes]":
+    def enqueue(request: pb.PlayRequest, answered: Answered) -> None:
         nonlocal started
         started += 1
-        future = asyncio.get_running_loop().create_future()
-        future.set_result(ANSWER)
-        return future
+        asyncio.get_running_loop().call_soon(answered, ANSWER, None)
 
     stream = PlayStream(enqueue)
     answers = stream.run(asked())

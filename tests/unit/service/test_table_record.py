@@ -1,0 +1,50 @@
+"""A referee's record: it begins with its version, names what it holds, and the first version still reads."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dealer.core.hand import Face
+from dealer.service.referee import record
+from dealer.service.referee.record import RefereedHand, TableCard
+from dealer.table.betting import Turn
+from dealer.table.phh import Heading
+from dealer.table.stakes import Lineup, Stakes
+
+STAKES = Stakes(ante=5, bring_in=10, small_bet=20, big_bet=40, chip=5, open_pair_double=False)
+
+
+def played() -> RefereedHand:
+    lineup = Lineup(hi_lo=True, stakes=STAKES, seats=(1, 2), stacks=(1000, 500))
+    tokens = {1: b"a" * 32, 2: b"b" * 32}
+    hand = record.begin(bytes(16), Heading("id", "t", 7), lineup, 30, tokens)
+    faces = [Face.DOWN, Face.DOWN, Face.DOWN, Face.DOWN, Face.UP, Face.UP]
+    cards = ["Ah", "Kd", "2c", "3c", "4s", "9d"]
+    third = [TableCard(at, at % 2 + 1, faces[at], cards[at], bytes([at]) * 32) for at in range(6)]
+    hand = record.deal(hand, "third", third)
+    turn = hand.state.waits_for
+    assert isinstance(turn, Turn)
+    return record.act(hand, turn.seat, turn.options[0])
+
+
+def test_a_record_begins_with_its_version_and_gives_the_hand_back() -> None:
+    hand = played()
+    assert hand.fresh[0].startswith(b'{"version":2,')
+    assert record.read_record(hand.fresh) == replace(hand, fresh=())
+
+
+def test_a_record_of_the_first_version_still_reads() -> None:
+    hand = played()
+    head = json.loads(hand.fresh[0])
+    del head["version"]
+    head["stakes"] = [5, 10, 20, 40, 5, False]
+    first = json.dumps(head).encode() + b"\n"
+    assert record.read_record([first, *hand.fresh[1:]]) == replace(hand, fresh=())
+
+
+def test_a_record_of_a_later_version_is_refused() -> None:
+    hand = played()
+    later = hand.fresh[0].replace(b'"version":2', b'"version":3')
+    with pytest.raises(ValueError, match="version 3"):
+        record.read_record([later, *hand.fresh[1:]])

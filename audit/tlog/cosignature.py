@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from audit.errors import CheckError
@@ -67,16 +66,6 @@ def cosigned_at(note: Note, key: WitnessKey) -> int | None:
     """
     mine = [line for line in note.signatures if line.name == key.name and line.key_id == key.key_id]
     return max((_check(note.text, line, key) for line in mine), default=None)
-
-
-def cosigners(note: Note, keys: Iterable[WitnessKey]) -> dict[WitnessKey, int]:
-    """Returns which of the witnesses have cosigned a note, and when; lines by any others are passed over.
-
-    Raises:
-        CosignatureError: a line of one of them does not verify.
-    """
-    times = {key: cosigned_at(note, key) for key in keys}
-    return {key: time for key, time in times.items() if time is not None}
 
 
 def _check(text: str, line: Signature, key: WitnessKey) -> int:

@@ -75,6 +75,9 @@ class Keeper:
         self._closed = True
         self._jobs.put(None)
         self._thread.join()
+        while not self._jobs.empty():
+            if (late := self._jobs.get()) is not None:
+                late.answer.set_result(Answer(503, why="the witness is stopping"))
 
     def checkpoint(self, digest: str) -> str | None:
         """Returns the checkpoint held of the log with this origin hash, None where there is none."""

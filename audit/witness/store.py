@@ -114,6 +114,7 @@ def create(folder: Path, name: str) -> WitnessKey:
         half = folder / f"{FILE}.new"
         os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with contextlib.closing(sqlite3.connect(half, isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode = WAL")  # the file remembers it
             database.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {_VERSION};")
             database.execute("INSERT INTO witness VALUES (1, ?, ?)", (name, private.private_bytes_raw()))
             database.execute("COMMIT")
@@ -312,6 +313,5 @@ def _connect(path: Path) -> sqlite3.Connection:
         timeout=_BUSY_SECONDS,
         check_same_thread=False,
     )
-    database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
     return database

@@ -20,7 +20,6 @@ from audit.tlog.cosignature import (
     cosignature_line,
     cosigned_at,
     cosigned_message,
-    cosigners,
 )
 from audit.tlog.keys import VerifierKey
 from audit.tlog.policy import parse
@@ -64,8 +63,8 @@ def test_a_line_by_another_key_is_passed_over(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", VECTORS["policies"])
 def test_policy(case: dict[str, Any]) -> None:
     policy = parse(case["policy"].encode())
-    times = cosigners(note.decode(case["note"].encode()), [each.key for each in policy.witnesses.values()])
-    named = {each.name: times[each.key] for each in policy.witnesses.values() if each.key in times}
+    times = {each.name: cosigned_at(note.decode(case["note"].encode()), each.key) for each in policy.witnesses.values()}
+    named = {name: time for name, time in times.items() if time is not None}
     assert (policy.time(named) is not None) == case["holds"]
     assert policy.time(named) == case["time"]
     asked, there = policy.counts(named)

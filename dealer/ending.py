@@ -14,7 +14,7 @@ _SECONDS = 20
 
 
 def ending_signals() -> list[signal.Signals]:
-    """Returns the signals that end a program: SIGTERM, and SIGHUP unless whoever started it has it ignored (nohup)."""
+    """Returns the signals that end a program: SIGTERM, and SIGHUP unless it was started with that ignored (nohup)."""
     hung_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     return [*hung_up, signal.SIGTERM]
 
@@ -50,7 +50,7 @@ def own_dealer(data: Path, *options: str) -> Iterator[str]:
     """
     tool = Path(sys.executable).parent / "dealer"
     command = [str(tool), "serve", "--data-dir", str(data), "--listen", "127.0.0.1:0", "--grace-seconds", "1", *options]
-    # In a session of its own the terminal's signals do not reach it: it ends after whoever uses it, not before.
+    # In a session of its own the terminal's signals do not reach it: it ends after the program that uses it.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             said = process.stdout.readline() if process.stdout else ""

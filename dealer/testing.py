@@ -96,7 +96,7 @@ class StackedDealer:
     """
 
     def __init__(self, address: str, key: str) -> None:
-        """Takes a double that runs, such as one of `dealer double`."""
+        """Connects to a double that runs, such as one of `dealer double`."""
         import grpc
 
         from dealer.client.channel import OPTIONS
@@ -176,7 +176,7 @@ class StackedDealer:
                 card.
             fifth: as fourth.
             sixth: as fourth.
-            seventh: one card down; seat 0 is the board, where the deck is too short for a card each.
+            seventh: one card down; seat 0 is the board, if the deck is too short for a card each.
             filler: as for `stack`.
 
         Returns:
@@ -326,7 +326,7 @@ _COMPLAINT = pytest.StashKey[Callable[[], str]]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fails a test whose stacks or faults nothing met, and shows an error of the client where the test called it."""
+    """Fails a test whose stacks or faults nothing met, and shows an error of the client at the line of the test."""
     complain = item.stash.get(_COMPLAINT, str)
     try:
         result = yield

@@ -53,7 +53,7 @@ class _Patience:
         self._failures = 0
 
     async def wait(self, error: CallError) -> None:
-        """Waits before the next attempt; raises the error where there is to be none."""
+        """Waits before the next attempt; raises the error if there is to be none."""
         retry, now = self._retry, time.monotonic()
         if not self._failures:
             self._since = now
@@ -87,11 +87,11 @@ class Caller:
             method: its name, for messages.
             call: the stub's method.
             request: the request without its id.
-            request_id: its id, where the caller wants to choose it.
+            request_id: its id, if the caller wants to choose it.
 
         Raises:
             CallError: refused, or not answered.
-            CheckError: `repeat` where a request id was answered differently before.
+            CheckError: `repeat` if a request id was answered differently before.
         """
         key = _key(method, request)
         request.request_id = str(request_id or self._unanswered.pop(key, None) or self._request_ids())
@@ -114,7 +114,7 @@ class Caller:
 
         Raises:
             CallError: refused, or not answered.
-            CheckError: `schema` where the answer's bytes are no such answer.
+            CheckError: `schema` if the answer's bytes do not decode.
         """
         patience = None
         while True:
@@ -132,7 +132,7 @@ class Caller:
 
         Raises:
             CallError: refused, or not answered.
-            CheckError: `schema` where a part's bytes are no such part.
+            CheckError: `schema` if a part's bytes do not decode.
         """
         patience = _Patience(self._retry)
         while True:
@@ -184,10 +184,10 @@ def _key(method: str, request: Any) -> tuple[str, bytes]:
 
 
 def _read(method: str, answer: M | Undecodable | None) -> M:
-    """Returns an answer; gRPC itself gives None where its own decoding fails.
+    """Returns an answer; gRPC itself gives None if its own decoding fails.
 
     Raises:
-        CheckError: `schema`: there is none.
+        CheckError: `schema` if there is none.
     """
     if answer is None or isinstance(answer, Undecodable):
         raise CheckError("schema", f"the bytes that came back from {method} do not decode as its answer")

@@ -28,7 +28,7 @@ class Channel:
     """What a generated stub needs of a channel, as far as the client uses it."""
 
     def __init__(self, address: str, credentials: grpc.ChannelCredentials | None) -> None:
-        """Takes where the dealer is; connects when it is first needed.
+        """Remembers the address; connects when it is first needed.
 
         Args:
             address: HOST:PORT.

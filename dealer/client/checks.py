@@ -1,4 +1,4 @@
-"""What a client holds the dealer to: pure functions that raise where something does not hold (section 10)."""
+"""What a client holds the dealer to: pure functions that raise if something does not hold (section 10)."""
 
 import base64
 import hashlib
@@ -55,7 +55,7 @@ _CHECKS = {
     "reveal": "reveal",
     "schema": "schema",
 }
-"""The check that each member of an entry belongs to, where it is not `lifecycle`."""
+"""The check that each member of an entry belongs to, if it is not `lifecycle`."""
 _OF_A_HAND = (
     ("lifecycle", "hand"),
     ("lifecycle", "table"),
@@ -78,7 +78,7 @@ _OF_A_HAND = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The hand that was asked for; `number` 0 where any later than `after` will do."""
+    """The hand that was asked for; `number` is 0 if any later than `after` will do."""
 
     table: str
     number: int
@@ -108,7 +108,7 @@ class Committed:
 
 
 def require(holds: bool, check: str, detail: str) -> None:
-    """Raises `CheckError` where something does not hold."""
+    """Raises `CheckError` if something does not hold."""
     if not holds:
         raise CheckError(check, detail)
 
@@ -119,7 +119,7 @@ def check_opened(hand: types_pb2.Hand, asked: Asked, proven: Proven) -> HandStat
     Args:
         hand: as it came.
         asked: the hand that was asked for.
-        proven: its offer where contributors were invited, its commit otherwise.
+        proven: its offer if contributors were invited, its commit otherwise.
 
     Raises:
         CheckError: own table, next number, seats in order, game, deck or policy are not as asked.
@@ -153,7 +153,7 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
     Args:
         hand: as it came.
         state: as it has to be.
-        offer: the hand's offer; None where there is none.
+        offer: the hand's offer; None if there is none.
         commit: the hand's commit; None before the deck is locked.
     """
     expected = (
@@ -206,17 +206,22 @@ def check_offer(offer: Proven, state: HandState, family: str) -> None:
     compare("offer", offer, entries.offer_entry(state, escrow, 0, family), _CHECKS)
 
 
-def check_acknowledgement(note: str, given: Acknowledgement, verifier: NoteVerifier) -> None:
-    """Checks that the dealer has acknowledged exactly the value that it was given."""
+def check_acknowledgement(note: str, expected: Acknowledgement, verifier: NoteVerifier) -> None:
+    """Checks that the dealer has acknowledged exactly the value that was sent to it."""
     try:
-        taken = open_acknowledgement(note, verifier)
+        found = open_acknowledgement(note, verifier)
     except LogError as error:
         raise CheckError("entropy", f"the acknowledgement does not hold: {error}") from error
-    require(taken == given, "entropy", "the acknowledgement is for another hand, contributor or value")
+    require(found == expected, "entropy", "the acknowledgement is for another hand, contributor or value")
 
 
 def check_commit(
-    commit: Proven, state: HandState, commitments: bytes, offer: Proven | None, given: Mapping[str, bytes], family: str
+    commit: Proven,
+    state: HandState,
+    commitments: bytes,
+    offer: Proven | None,
+    acknowledged: Mapping[str, bytes],
+    family: str,
 ) -> Committed:
     """Checks that a commit binds the dealer to this hand and to the list of card commitments that it gave.
 
@@ -224,8 +229,8 @@ def check_commit(
         commit: the entry, proven.
         state: the hand, with the deck commitment that the dealer named.
         commitments: the list, joined.
-        offer: the hand's offer, where contributors were invited.
-        given: values that the dealer has acknowledged: these it must have taken.
+        offer: the hand's offer, if contributors were invited.
+        acknowledged: the values by their contributors; each has to be in the deck.
         family: schema family of the log.
 
     Raises:
@@ -236,7 +241,7 @@ def check_commit(
     made = hashlib.sha256(tag("deck") + state.hand + size.to_bytes(2, "big") + commitments).digest()
     require(made == state.deck_commitment, "deck", "the card commitments do not give the deck commitment")
     values = _values(commit.content, state)
-    for name, value in given.items():
+    for name, value in acknowledged.items():
         require(values.get(name) == value, "entropy", f"the value of {name} was acknowledged and is not in the deck")
     digest = entropy_digest(state.hand, [(name, values[name]) for name, _ in state.invited if name in values])
     escrow = _escrow(commit.content, state)
@@ -294,7 +299,7 @@ def check_cards(
     dealt: Sequence[Dealt],
     state: HandState,
     commitments: bytes,
-    known: Mapping[int, Card],
+    places: Mapping[str, int],
     *,
     blanks: bool = False,
 ) -> tuple[Card, ...]:
@@ -305,7 +310,7 @@ def check_cards(
         dealt: positions, seats and faces that the rules give, in order; of cards that are shown, face up.
         state: the hand.
         commitments: the list, joined.
-        known: cards seen before, by position.
+        places: positions of the cards seen before, by name.
         blanks: whether down cards may come without card and salt: to one who watches, others' do; to a room, none.
 
     Raises:
@@ -314,7 +319,6 @@ def check_cards(
     """
     require(len(messages) == len(dealt), "dealing", f"{len(dealt)} cards were to come, and {len(messages)} came")
     cards: list[Card] = []
-    names = {card.name: card.position for card in known.values() if card.name}
     opened = []
     for message, due in zip(messages, dealt, strict=True):
         card = read_card(message)
@@ -326,10 +330,11 @@ def check_cards(
             opened.append(card)
         cards.append(card)
     check_openings(opened, state, commitments)
+    fresh: dict[str, int] = {}
     for card in opened:
-        if names.setdefault(card.name, card.position) != card.position:
-            where = f"at position {names[card.name]} and at position {card.position}"
-            raise CheckError("opening", f"{card.name} lies {where}")
+        place = places.get(card.name, fresh.setdefault(card.name, card.position))
+        if place != card.position:
+            raise CheckError("opening", f"{card.name} lies at position {place} and at position {card.position}")
     return tuple(cards)
 
 
@@ -388,7 +393,7 @@ def check_close(
     Args:
         close: the entry, proven.
         state: the hand, closed or void, with everything that happened.
-        reason: why it is void; None where it was completed.
+        reason: why it is void; None if it was completed.
         committed: what the commit bound the dealer to.
         known: the cards that were seen, by position.
         family: schema family of the log.

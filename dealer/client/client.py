@@ -17,7 +17,7 @@ from dealer.client.checks import Asked
 from dealer.client.contribution import Contribution
 from dealer.client.errors import ANSWER_LOST, CallError, CheckError, LostError, UsageError
 from dealer.client.folder import Folder
-from dealer.client.hand import Hand, Session
+from dealer.client.hand import Hand, Shared
 from dealer.client.log import LogView
 from dealer.client.receipts import family_of, read_entry
 from dealer.client.stream import StreamStub
@@ -57,7 +57,7 @@ class Client:
         request_ids: Callable[[], UUID] = uuid4,
         entropy: Entropy = os.urandom,
     ) -> None:
-        """Takes where the dealer is and whose log it has to be; connects when it is first needed.
+        """Reads the key and the folder; connects when it is first needed.
 
         Args:
             address: HOST:PORT.
@@ -82,7 +82,7 @@ class Client:
         self._log = LogView(log_pb2_grpc.LogServiceStub(self._channel), calls, key, self._folder)
         stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
         self._stream = StreamStub(stub.PlayHands) if stream else None
-        self._session = Session(self._stream or stub, calls, self._log, self._folder, key)
+        self._shared = Shared(self._stream or stub, calls, self._log, self._folder, key)
         self._entropy = entropy
         self._drawn: dict[str, dict[str, Contribution]] = {}  # by table and id, until the hand is opened or refused
 
@@ -139,9 +139,9 @@ class Client:
             number: the hand's number; None: one more than the last that this client knows of; 0: whatever is next.
             contribute_as: ids under which this client contributes entropy itself: it draws, commits, and sends the
                 values once the offer's receipt holds.
-            invited: others' commitments by their ids. Where there are any, the hand comes back offered: give their
+            invited: others' commitments by their ids. If there are any, the hand comes back offered: give their
                 values to `Hand.submit` and end with `Hand.lock`.
-            request_id: the request's id, where the caller wants to choose it.
+            request_id: the request's id, if the caller wants to choose it.
 
         Raises:
             UsageError: no such game or policy.
@@ -161,14 +161,14 @@ class Client:
         asked = Asked(table, number, known, GAMES[game], deck, tuple(seats), parse_reveal(reveal), tuple(commitments))
         request = _open_request(asked)
         answer = await self._open(asked, request, request_id)
-        hand = Hand(self._session, asked, own)
+        hand = Hand(self._shared, asked, own)
         try:
             await hand.begin(answer.hand)
         except LostError:
             self._take_number(table, hand.number)
             raise
         except (CallError, asyncio.CancelledError):
-            self._session.calls.keep_open("OpenHand", request)  # the hand is there: asked again, it goes on
+            self._shared.calls.keep_open("OpenHand", request)  # the hand is there: asked again, it goes on
             raise
         self._take_number(table, hand.number)
         return hand
@@ -182,7 +182,7 @@ class Client:
     async def _open(self, asked: Asked, request: pb.OpenHandRequest, request_id: UUID | None) -> pb.OpenHandResponse:
         with self._checked():
             try:
-                return await self._session.calls.change("OpenHand", self._session.stub.OpenHand, request, request_id)
+                return await self._shared.calls.change("OpenHand", self._shared.stub.OpenHand, request, request_id)
             except CallError as error:
                 if error.refused or error.reason == ANSWER_LOST:
                     self._drawn.pop(asked.table, None)
@@ -192,7 +192,7 @@ class Client:
                 raise
 
     async def _hold_to_what_is_proven(self, error: CallError, asked: Asked) -> None:
-        """Looks at the log where a dealer denies a hand that it has proven: it was rolled back, or is forked.
+        """Looks at the log if a dealer denies a hand that it has proven: it was rolled back, or is forked.
 
         Raises:
             CheckError: it does not extend what was seen; or it does, and the dealer denies what stands there.
@@ -210,7 +210,7 @@ class Client:
                 )
 
     def _checked(self) -> AbstractContextManager[None]:
-        return evidence.keeping(evidence.Evidence(self._session.key), self._folder.evidence)
+        return evidence.keeping(evidence.Evidence(self._shared.key), self._folder.evidence)
 
     async def _number(self, table: str, known: int, *, for_entropy: bool) -> int:
         """The number to ask for: that of a hand whose opening was never answered, or one more than the last."""

@@ -22,7 +22,7 @@ class Contribution:
     """
 
     def __init__(self, table: str, number: int, contributor: str, value: bytes) -> None:
-        """Takes a value of 32 bytes that nobody else knows; `draw` is the usual way in."""
+        """Holds a value of 32 bytes that nobody else knows; `draw` is the usual way in."""
         self.table, self.number, self.contributor = table, number, contributor
         self._value = value
         self._offer: bytes | None = None

@@ -25,7 +25,7 @@ class CallError(ClientError):
 
     Attributes:
         code: gRPC status code.
-        reason: of the dealer's catalogue, such as `WRONG_STREET`; empty where the dealer did not speak.
+        reason: of the dealer's catalogue, such as `WRONG_STREET`; empty if the dealer did not speak.
         metadata: what the dealer says of the hand or table: `hand_id`, `table`, `number`, `state`, `next_number`.
     """
 
@@ -59,7 +59,7 @@ class LostError(CallError):
     loses the hands that it dislikes shows in its log.
 
     Attributes:
-        evidence: the file with offer and commit, and what the dealer said; None where it could not be written.
+        evidence: the file with offer and commit, and what the dealer said; None if it could not be written.
     """
 
     def __init__(self, error: CallError, said: str, evidence: Path | None) -> None:
@@ -72,9 +72,9 @@ class CheckError(ClientError):
     """What the dealer gave does not hold: do not play on, and keep the evidence.
 
     Attributes:
-        check: its name in PROTOCOL.md section 10; `repeat` where one request was answered in two ways.
+        check: its name in PROTOCOL.md section 10; `repeat` if one request was answered in two ways.
         detail: what was expected and what was found.
-        evidence: the file with everything needed to show it to others; None where it could not be written.
+        evidence: the file with everything needed to show it to others; None if it could not be written.
     """
 
     def __init__(self, check: str, detail: str, evidence: Path | None = None) -> None:

@@ -2,7 +2,7 @@
 
 `audit receipt` reads these files. Their members, all optional but the first four: `format`, `check`, `detail`, `key`
 (the pinned verifier key); `checkpoints` (signed notes, the older tree first) with `consistency` (`from`, `to`, `hashes`
-in hex: the dealer's proof, or null where it gave none); `hand`; `offer`, `commit` and `close` (`entry` in base64 and
+in hex: the dealer's proof, or null if it gave none); `hand`; `offer`, `commit` and `close` (`entry` in base64 and
 `receipt`); `card_commitments` (base64); `cards` (`position`, `seat`, `face`, `card`, `salt` in hex); `acknowledgements`
 (signed notes); `answers` (base64: two answers to one request).
 """
@@ -43,7 +43,7 @@ class Evidence:
     acknowledgements: list[str] = field(default_factory=list)
 
     def take_opened(self, hand: types_pb2.Hand) -> None:
-        """Takes the signed entries of an answer that opened a hand: beside them an auditor can judge the rest."""
+        """Records the signed entries of an answer that opened a hand: beside them an auditor can judge the rest."""
         self.hand = hand.hand_id
         for name, entry, receipt in (
             ("offer", hand.offer_entry, hand.offer_receipt),
@@ -73,7 +73,7 @@ def card_member(card: types_pb2.Card) -> dict[str, Any]:
 
 
 def consistency_member(old: int, new: int, hashes: Sequence[bytes] | None) -> dict[str, Any]:
-    """Returns `consistency`; `hashes` is None where the dealer gave no proof."""
+    """Returns `consistency`; `hashes` is None if the dealer gave no proof."""
     return {"from": old, "to": new, "hashes": None if hashes is None else [each.hex() for each in hashes]}
 
 
@@ -92,7 +92,7 @@ class keeping:  # noqa: N801  # used like a function, and a class for its speed:
     __slots__ = ("_cards", "_folder", "_known")
 
     def __init__(self, known: Evidence, folder: Path | None, cards: Sequence[types_pb2.Card] = ()) -> None:
-        """Takes what has been seen.
+        """Remembers what a failed check is shown with.
 
         Args:
             known: what has been seen.
@@ -126,7 +126,7 @@ def write(content: dict[str, Any], folder: Path | None) -> Path | None:
         folder: where to; None: a temporary folder of its own, which stays.
 
     Returns:
-        The file; None where it cannot be written: the failed check counts all the same.
+        The file; None if it cannot be written: the failed check counts all the same.
     """
     try:
         if folder is None:

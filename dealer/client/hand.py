@@ -39,7 +39,7 @@ _LOCKED, _NOT_FOUND = "HAND_LOCKED", "HAND_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Shared:
     """What all hands of a client share."""
 
     stub: Any
@@ -60,13 +60,13 @@ class Hand:
         acknowledgements: the dealer's word for each value that it took, by contributor.
     """
 
-    def __init__(self, session: Session, asked: checks.Asked, own: Sequence[Contribution]) -> None:
-        self._session, self._asked = session, asked
+    def __init__(self, shared: Shared, asked: checks.Asked, own: Sequence[Contribution]) -> None:
+        self._shared, self._asked = shared, asked
         self._own = {each.contributor: each for each in own}
-        self._given: dict[str, bytes] = {}
-        self._family = family_of(session.log.verifier)
-        self._evidence = evidence.Evidence(session.key)
-        self._turns = Turns(session.calls)
+        self._acknowledged: dict[str, bytes] = {}
+        self._family = family_of(shared.log.verifier)
+        self._evidence = evidence.Evidence(shared.key)
+        self._turns = Turns(shared.calls)
         self._state: HandState
         self._committed: checks.Committed | None = None
         self._lost: LostError | None = None
@@ -74,6 +74,7 @@ class Hand:
         self.commit: Proven | None = None
         self.closed: Proven | None = None
         self.cards: dict[int, Card] = {}
+        self._places: dict[str, int] = {}
         self.opener: Opener | None = None
         self.deck: tuple[str, ...] | None = None
         self.acknowledgements: dict[str, str] = {}
@@ -121,7 +122,7 @@ class Hand:
         return tuple(card for _, card in sorted(self.cards.items()) if card.seat == seat)
 
     async def begin(self, opened: types_pb2.Hand) -> None:
-        """Takes the answer that opened the hand; contributes, and locks the deck where nobody else is to contribute.
+        """Checks the answer that opened the hand; contributes, and locks the deck if nobody else is to contribute.
 
         `Client.open_hand` calls it.
         """
@@ -135,7 +136,7 @@ class Hand:
                 return
             checks.check_offer(proven, self._state, self._family)
             self.offer = proven
-            self._session.folder.keep(self.hand_id, "offer", proven)
+            self._shared.folder.keep(self.hand_id, "offer", proven)
         try:
             for name, contribution in self._own.items():
                 with self._checked():
@@ -144,7 +145,7 @@ class Hand:
         except CallError as error:
             if error.reason != _LOCKED:
                 raise
-            # The deadline has passed meanwhile. Who was late is listed as silent, and the hand goes on.
+            # The deadline has passed meanwhile. Who was late is listed as withheld, and the hand goes on.
         if len(self._own) == len(self._asked.invited):
             await self.lock()
 
@@ -169,21 +170,21 @@ class Hand:
             with self._checked():
                 self._check_view(answer.hand, self._state)
                 given = Acknowledgement(self.hand_id, contributor, value)
-                checks.check_acknowledgement(answer.acknowledgement, given, self._session.log.verifier)
-            self._given[contributor] = value
+                checks.check_acknowledgement(answer.acknowledgement, given, self._shared.log.verifier)
+            self._acknowledged[contributor] = value
             self.acknowledgements[contributor] = answer.acknowledgement
             self._evidence.acknowledgements.append(answer.acknowledgement)
-            self._session.folder.keep_acknowledgement(self.hand_id, contributor, answer.acknowledgement)
+            self._shared.folder.keep_acknowledgement(self.hand_id, contributor, answer.acknowledgement)
             return answer.acknowledgement
 
         return await self._take_turn(step, "submit", contributor, value)
 
     async def lock(self) -> None:
-        """Ends the contributions and takes the commit; also where the dealer's deadline has ended them already.
+        """Ends the contributions and checks the commit; also if the dealer's deadline has ended them already.
 
         Raises:
             CallError: refused.
-            CheckError: the commit does not hold; so where a value is missing that was acknowledged.
+            CheckError: the commit does not hold, or lacks a value that was acknowledged.
         """
 
         async def step() -> None:
@@ -338,23 +339,23 @@ class Hand:
             self._state = machine.lose(self._state)
         said = f"hand {self.number} of {self.table} cannot be played on: {error}"
         return LostError(
-            error, said, evidence.write(self._evidence.content("lost", said), self._session.folder.evidence)
+            error, said, evidence.write(self._evidence.content("lost", said), self._shared.folder.evidence)
         )
 
     async def _change(self, method: str, request: Any) -> Any:
         with self._checked():
             try:
-                return await self._turns.send(method, getattr(self._session.stub, method), request)
+                return await self._turns.send(method, getattr(self._shared.stub, method), request)
             except CallError as error:
                 if error.reason == _NOT_FOUND:  # and it stands in the log: unless that was rolled back
                     with suppress(CallError):
-                        await self._session.log.refresh()
+                        await self._shared.log.refresh()
                 raise
 
     async def _get(self) -> pb.GetHandResponse:
         request = pb.GetHandRequest(hand_id=self.hand_id)
         with self._checked():
-            answer: pb.GetHandResponse = await self._session.calls.ask("GetHand", self._session.stub.GetHand, request)
+            answer: pb.GetHandResponse = await self._shared.calls.ask("GetHand", self._shared.stub.GetHand, request)
         if answer.hand.hand_id == self.hand_id and read_status(answer.hand) is Status.LOST:
             code = grpc.StatusCode.FAILED_PRECONDITION
             raise CallError("GetHand", code, HAND_LOST, "the dealer has lost this hand", {"state": "LOST"})
@@ -371,19 +372,19 @@ class Hand:
         """Proves that an entry stands in the log as it has been seen; one that was not sent along is asked for."""
         self._evidence.entries[name] = (entry, receipt)
         if entry and receipt:
-            return await self._session.log.accept(entry, receipt, index)
+            return await self._shared.log.accept(entry, receipt, index)
         if index is None:
             raise CheckError("checkpoint", f"the dealer gave neither the {name} entry nor its index")
-        proven = await self._session.log.receipt(index)
+        proven = await self._shared.log.receipt(index)
         self._evidence.entries[name] = (proven.entry, proven.receipt)
         return proven
 
     def _take_commit(self, commit: Proven, hand: types_pb2.Hand, state: HandState) -> None:
         self._committed = checks.check_commit(
-            commit, state, hand.card_commitments, self.offer, self._given, self._family
+            commit, state, hand.card_commitments, self.offer, self._acknowledged, self._family
         )
         self._state, self.commit = state, commit
-        self._session.folder.keep(self.hand_id, "commit", commit)
+        self._shared.folder.keep(self.hand_id, "commit", commit)
 
     async def _take_close(
         self, answer: pb.CloseHandResponse | pb.VoidHandResponse, state: HandState, reason: VoidReason | None
@@ -392,7 +393,7 @@ class Hand:
         close = await self._prove("close", answer.entry, answer.receipt, None)
         self.deck = checks.check_close(close, state, reason, self._bound(), self.cards, self._family)
         self._state, self.closed = state, close
-        self._session.folder.keep(self.hand_id, "close", close)
+        self._shared.folder.keep(self.hand_id, "close", close)
         return close
 
     def _check_view(self, hand: types_pb2.Hand, state: HandState) -> None:
@@ -407,13 +408,14 @@ class Hand:
         opener: types_pb2.Opener | None = None,
     ) -> tuple[Card, ...]:
         """Checks what an answer says, and only then makes it what is known; `opener` comes with a street."""
-        cards = checks.check_cards(messages, due, state, self._bound().card_commitments, self.cards)
+        cards = checks.check_cards(messages, due, state, self._bound().card_commitments, self._places)
         self._check_view(hand, state)
         known = self.cards | {card.position: card for card in cards}
         if opener is not None:
             self.opener = checks.check_opener(opener, state, known)
         self._state = state
         self.cards.update(known)
+        self._places.update((card.name, card.position) for card in cards)
         return cards
 
     def _bound(self) -> checks.Committed:
@@ -435,4 +437,4 @@ class Hand:
 
     def _checked(self, cards: Sequence[types_pb2.Card] = ()) -> AbstractContextManager[None]:
         """Gives a failed check its evidence: what is known of the hand, and the cards of the answer at hand."""
-        return evidence.keeping(self._evidence, self._session.folder.evidence, cards)
+        return evidence.keeping(self._evidence, self._shared.folder.evidence, cards)

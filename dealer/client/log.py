@@ -26,7 +26,7 @@ class LogView:
     """What is known of a log whose key is pinned."""
 
     def __init__(self, stub: Any, calls: Caller, key: str, folder: Folder) -> None:
-        """Takes the LogService's stub, the verifier key's text, and the memory of earlier runs.
+        """Begins with the LogService's stub, the verifier key's text, and the memory of earlier runs.
 
         Raises:
             NoteError: the key does not decode.
@@ -84,7 +84,7 @@ class LogView:
         return checkpoint
 
     async def accept_checkpoint(self, note: str, checkpoint: Checkpoint) -> None:
-        """Checks that a signed tree and the greatest one seen are prefix and extension, whichever is which.
+        """Checks that of a signed tree and the greatest one seen the smaller is a prefix of the other.
 
         An older tree may come late, with a repeated answer. But then the dealer can prove that what it showed since
         extends it; one that was rolled back cannot. Hands whose receipts bear the same checkpoint wait for one proof.

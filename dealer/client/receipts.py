@@ -57,7 +57,7 @@ def prove(entry: bytes, receipt: str, verifier: NoteVerifier, index: int | None 
         index: where the entry is said to stand; None: nothing was said.
 
     Raises:
-        CheckError: `checkpoint` where the receipt does not prove it, `schema` where the entry is not canonical JSON.
+        CheckError: `checkpoint` if the receipt does not prove it, `schema` if the entry is not canonical JSON.
     """
     proven = prove_with(lambda note: open_checkpoint(note, verifier), entry, receipt, index)
     read_entry(entry)
@@ -122,7 +122,7 @@ def compare(name: str, proven: Proven, expected: bytes, checks: Mapping[str, str
         name: what the entry is called in a message.
         proven: the entry.
         expected: the same entry at the Unix time 0; all but the time, which is for people, is compared.
-        checks: the check that a member belongs to; `lifecycle` where it is not named.
+        checks: the check that a member belongs to; `lifecycle` if it is not named.
 
     Raises:
         CheckError: `schema` if it is not in its one canonical form; else the first member that differs, with both

@@ -59,7 +59,7 @@ class StreamStub:
     """
 
     def __init__(self, play_hands: Callable[..., Any]) -> None:
-        """Takes the stub's `PlayHands`."""
+        """Opens no stream yet; `play_hands` is the stub's method."""
         self._play_hands = play_hands
         self._stream: _Stream | None = None
         for method in _FIELDS:

@@ -68,7 +68,7 @@ class SyncClient:
         request_ids: Callable[[], UUID] = uuid4,
         entropy: Entropy = os.urandom,
     ) -> None:
-        """Takes what `Client` takes."""
+        """Starts the loop's thread; the arguments are those of `Client`."""
         self._loop = _Loop()
 
         async def make() -> Client:

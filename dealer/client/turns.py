@@ -1,4 +1,4 @@
-"""One hand's calls, one after the other: what was never answered is settled before anything else is asked."""
+"""Serialises a hand's calls; one that was never answered is sent again before the next."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

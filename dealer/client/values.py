@@ -10,13 +10,13 @@ from dealer.v1 import types_pb2
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card that was dealt. Prints as `As`; as `??` where it is not for this caller.
+    """A card that was dealt. Prints as `As`; as `??` if it is not for this caller.
 
     Attributes:
         position: in the deck, from 0, the top.
         seat: whose it is; 0: the board.
         face: which way up it lies.
-        name: rank of 23456789TJQKA, then suit of cdhs; empty where it is not for this caller.
+        name: rank of 23456789TJQKA, then suit of cdhs; empty if it is not for this caller.
         salt: 32 bytes that open it against its commitment; empty likewise.
     """
 
@@ -54,13 +54,13 @@ _STATUS = {
 
 
 def read_card(card: types_pb2.Card) -> Card | None:
-    """Reads a card; None where its face is neither up nor down."""
+    """Reads a card; None if its face is neither up nor down."""
     face = _FACES.get(card.face)
     return None if face is None else Card(card.position, card.seat, face, card.card, card.salt)
 
 
 def read_status(hand: types_pb2.Hand) -> Status | None:
-    """Reads where a hand stands; None where it is no known state."""
+    """Reads where a hand stands; None if it is no known state."""
     return _STATUS.get(hand.state)
 
 

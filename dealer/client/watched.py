@@ -28,13 +28,14 @@ class WatchedHand:
     """
 
     def __init__(self, log: LogView, asked: checks.Asked) -> None:
-        """Takes what the log has shown so far, and the hand that was asked for."""
+        """Begins before the first event, with what the log has shown so far and the hand that was asked for."""
         self._log, self._asked = log, asked
         self._family = family_of(log.verifier)
         self._state: HandState
         self._committed: checks.Committed
         self._sequence = 0
         self.cards: dict[int, Card] = {}
+        self._places: dict[str, int] = {}  # of the cards that are open, by name
         self.commit: Proven | None = None
         self.closed: Proven | None = None
         self.deck: tuple[str, ...] | None = None
@@ -91,9 +92,10 @@ class WatchedHand:
 
     def _take(self, messages: Sequence[types_pb2.Card], due: Sequence[Dealt]) -> tuple[Card, ...]:
         cards = checks.check_cards(
-            messages, due, self._state, self._committed.card_commitments, self.cards, blanks=True
+            messages, due, self._state, self._committed.card_commitments, self._places, blanks=True
         )
         self.cards.update((card.position, card) for card in cards)
+        self._places.update((card.name, card.position) for card in cards if card.name)
         return cards
 
     async def _finish(self, finished: pb.HandFinished) -> None:

@@ -15,7 +15,7 @@ LARGEST = "standard52"
 
 @dataclass(frozen=True, slots=True)
 class StreetPlan:
-    """What one street has to be like for the stacked cards to go where they were meant to.
+    """The street that the stacked cards were worked out for; any other would send them elsewhere.
 
     Attributes:
         folds: the seats that fold before it.
@@ -32,8 +32,8 @@ class StackedDeck:
 
     Attributes:
         top: cards from the top; the rest fills up, see `fill`.
-        seats: the seats that the order was worked out for, in dealing order; empty where it was given card by card.
-        streets: what each street has to be like, by its name; none where the order was given card by card.
+        seats: the seats that the order was worked out for, in dealing order; empty if it was given card by card.
+        streets: what each street has to be like, by its name; none if the order was given card by card.
         filler_seed: shuffles the filler; None: the deck kind's reference order.
     """
 

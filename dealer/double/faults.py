@@ -52,7 +52,7 @@ class Fault:
         """Refuses a fault that no call could meet.
 
         Raises:
-            Refused: no such method, no calls, or a card to change where there never is one.
+            Refused: no such method, no calls, or a card to change in answers that have none.
         """
         if self.method not in METHODS:
             raise Refused(

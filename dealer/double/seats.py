@@ -92,7 +92,7 @@ def _committed(seats: tuple[int, ...]) -> HandState:
 
 
 def _place(state: HandState, event: Deal, seat: int, text: str, places: _Places) -> None:
-    """Puts the cards that one seat gets on one street where they lie in the deck."""
+    """Puts the cards that one seat gets on one street at their places in the deck."""
     where = f"{'the board' if seat == BOARD else f'seat {seat}'} on {event.street} street"
     _require_dealt_to(state, event, seat)
     left, bar, right = text.partition("|")

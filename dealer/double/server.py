@@ -24,7 +24,7 @@ from dealer.store.escrow import EscrowKey
 
 ORIGIN = "test.invalid/double"
 """No domain can be called like this, so nobody's log is mistaken for a double's (RFC 2606)."""
-_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder in memory where there is one; mkdtemp makes it safe
+_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder in memory if there is one; mkdtemp makes it safe
 
 
 class Double(Dealer):
@@ -78,7 +78,7 @@ class Double(Dealer):
         return Use(tuple(unused), tuple(sorted(opened.items())), self.faults.unmet())
 
     async def ask_use(self) -> Use:
-        """Returns the same to whoever is not the writer."""
+        """Returns the same to others than the writer."""
         return await self.engine.do(self.use)
 
     def forget(self) -> None:
@@ -101,7 +101,7 @@ class Double(Dealer):
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Yields a folder that goes with everything in it; in memory where the system has such a place."""
+    """Yields a folder that goes with everything in it; in memory if the system has such a place."""
     root = Path(tempfile.mkdtemp(prefix="cutcard-double-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
     try:
         yield root / "data"

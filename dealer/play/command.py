@@ -15,7 +15,7 @@ from dealer.config import option
 from dealer.ending import orderly_end, own_dealer
 from dealer.errors import CutcardError
 from dealer.games.plans import SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
-from dealer.play.game import BUY_IN, PERSON, Sitting
+from dealer.play.game import BUY_IN, PERSON, Session
 from dealer.play.kept import Kept
 from dealer.play.keyboard import HELP, LEAVE, aside, line
 from dealer.play.screen import Screen, help_text, side_by_side
@@ -50,18 +50,18 @@ def play(
         stacks = dict.fromkeys(range(1, seats + 1), BUY_IN)
         ask = _by_itself if auto else lambda seen: _ask(console, seen)
         screen = Screen(console, PERSON)
-        sitting = Sitting(address, verifier, _GAMES[game], stacks, screen, ask, Kept(save, verifier))
-        asyncio.run(_sit(console, sitting, hands, auto=auto))
+        session = Session(address, verifier, _GAMES[game], stacks, screen, ask, Kept(save, verifier))
+        asyncio.run(_sit(console, session, hands, auto=auto))
 
 
-async def _sit(console: Console, sitting: Sitting, hands: int | None, *, auto: bool) -> None:
-    while not sitting.left:
-        await sitting.hand()
-        if sitting.number == hands:
+async def _sit(console: Console, session: Session, hands: int | None, *, auto: bool) -> None:
+    while not session.left:
+        await session.hand()
+        if session.number == hands:
             return
-        if auto or sitting.left:
+        if auto or session.left:
             continue
-        if await aside(lambda: _next(console, hi_lo=sitting.game is SEVEN_CARD_STUD_HI_LO)) == LEAVE:
+        if await aside(lambda: _next(console, hi_lo=session.game is SEVEN_CARD_STUD_HI_LO)) == LEAVE:
             return
 
 

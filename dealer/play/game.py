@@ -1,4 +1,4 @@
-"""A sitting: hand after hand of one person against simple seats, each seat with no more than its own view."""
+"""A session: hand after hand of one person against simple seats, each seat with no more than its own view."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ Ask = Callable[[TableSeen], pb.ActionOption | None]
 
 
 @dataclass(slots=True)
-class Sitting:
+class Session:
     """One person's evening at a table.
 
     Attributes:

@@ -11,14 +11,14 @@ from dealer.errors import CutcardError
 
 
 class Kept:
-    """A sitting's memory of the log; with a folder it outlives the sitting.
+    """A session's memory of the log; with a folder it outlives the session.
 
     Attributes:
         folder: what was seen of the log, from one hand to the next.
     """
 
     def __init__(self, path: Path | None, key: str) -> None:
-        """Takes where to keep; None: nowhere.
+        """Opens the folder; None: nothing is kept after the end.
 
         Raises:
             CutcardError: the folder cannot be written, or remembers another log's key.

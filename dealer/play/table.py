@@ -50,7 +50,7 @@ class TableSeen:
     options: Sequence[pb.ActionOption] = ()
 
     def take(self, event: pb.TableEvent, cards: Sequence[Card]) -> None:
-        """Takes an event, and the cards that came with it, checked."""
+        """Updates the table by an event and its cards, which are checked."""
         for card in cards:
             if card.seat:
                 self.seats[card.seat].cards[card.position] = str(card)

@@ -64,7 +64,7 @@ class Housekeeping(Observer):
     """
 
     def __init__(self, parts: Parts, settings: Settings, failed: asyncio.Event) -> None:
-        """Takes what it looks after; it does nothing before `start`."""
+        """Looks after these parts; does nothing before `start`."""
         self._parts, self._settings, self.failed = parts, settings, failed
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()

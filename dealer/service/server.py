@@ -39,7 +39,7 @@ class Dealer:
     services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService", "dealer.v1.TableService")
 
     def __init__(self, data: DataDir, settings: Settings, sources: Sources) -> None:
-        """Takes what it runs on; nothing is opened before `start`."""
+        """Opens nothing yet; that is for `start`."""
         self._data, self._settings, self._sources = data, settings, sources
         self._held = ExitStack()
         self._health = HealthServicer()
@@ -109,7 +109,7 @@ class Dealer:
         ]
 
     async def stop(self) -> None:
-        """Drains: takes no more calls, lets those under way end, publishes what they made durable, and lets go.
+        """Ends in order: takes no more calls, lets those under way end, publishes their work, and lets go.
 
         Of a dealer that does not run it does nothing.
         """

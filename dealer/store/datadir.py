@@ -47,17 +47,17 @@ class DataDir:
 
     @property
     def key(self) -> Path:
-        """The log's signing key."""
+        """Returns the place of the log's signing key."""
         return self.root / "log.key"
 
     @property
     def database(self) -> Path:
-        """The embedded store."""
+        """Returns the place of the embedded store."""
         return self.root / "db" / sqlite.FILE
 
     @property
     def public(self) -> Path:
-        """The static log."""
+        """Returns the place of the static log."""
         return self.root / "public"
 
     def exists(self) -> bool:
@@ -100,7 +100,7 @@ class DataDir:
             raise DataDirError(f"{self.root} cannot be made: {error.strerror}") from None
 
     def check(self) -> None:
-        """Holds where the folder is whole.
+        """Checks that the folder is whole.
 
         Raises:
             DataDirError: it is missing or half made; says what to do.

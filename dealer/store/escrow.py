@@ -29,7 +29,7 @@ class EscrowKey:
     """The auditor's public key, to which seeds of sealed hands are encrypted (PROTOCOL.md, section 8)."""
 
     def __init__(self, raw: bytes) -> None:
-        """Takes the 32 raw bytes of an X25519 public key.
+        """Makes a key of the 32 raw bytes of an X25519 public key.
 
         Raises:
             KeyFileError: they are no key that a secret can be shared with.

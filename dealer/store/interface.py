@@ -113,7 +113,7 @@ class Batch:
     Attributes:
         entries: log entries, the first at the log's size before the batch.
         nodes: complete subtrees newly made by them.
-        checkpoint: signed note over the new tree; None where no entry came.
+        checkpoint: signed note over the new tree; None if no entry came.
         hands, tables: rows that are new or replace the old.
         answers: answers to be kept until their hand is over and its time has passed.
         records: pieces of referees' records, kept as long.
@@ -136,7 +136,7 @@ class Batch:
 
 
 class Store(Protocol):
-    """One dealer's durable state. Every method raises `StoreError` where the store does not answer."""
+    """One dealer's durable state. Every method raises `StoreError` if the store does not answer."""
 
     origin: str
 
@@ -168,7 +168,7 @@ class Store(Protocol):
         """Returns the answers kept for some of these callers' request ids, in one look-up."""
 
     def record(self, hand: bytes) -> list[bytes]:
-        """Returns the pieces of a referee's record in order; none where nothing is kept.
+        """Returns the pieces of a referee's record in order; none if nothing is kept.
 
         Raises:
             SealLost: a key of theirs is gone.

@@ -34,7 +34,7 @@ class Keeping:
     """What is kept of batches. Its owner's thread alone uses it, and makes the transactions around what it writes."""
 
     def __init__(self, db: sqlite3.Connection, vault: Vault | None) -> None:
-        """Takes the store's connection, and the keys at rest."""
+        """Works on the store's connection, with the keys at rest."""
         self._db, self._vault = db, vault
         self._packing = Packing()
         self.needs = Needs()
@@ -109,7 +109,7 @@ class Keeping:
         )
 
     def take(self, written: Written) -> None:
-        """Takes over what has become durable."""
+        """Notes what has become durable."""
         change = written.needs
         if written.part is not None:
             self._places.moved(written.part, self.needs.last)
@@ -121,7 +121,7 @@ class Keeping:
             self._places.add(change.id, written.members)
 
     def _callers(self, batch: Batch) -> dict[str, int]:
-        """The numbers by which callers are known here; a new one gets the next."""
+        """Returns the numbers by which callers are known here; a new one gets the next."""
         names = {each.caller for each in batch.answers}
         self._db.executemany("INSERT OR IGNORE INTO callers (name) VALUES (?)", [(name,) for name in names])
         return self._numbers(names)
@@ -252,7 +252,7 @@ class Keeping:
 
 
 def _context(batch: int, members: bytes) -> bytes:
-    """What a blob is sealed for: nobody's request finds another one's answer in it, whatever the rows say."""
+    """Returns what a blob is sealed for: nobody's request finds another one's answer in it, whatever the rows say."""
     return b"batch" + batch.to_bytes(8, "big") + members
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from dealer.log.merkle import Node
 from dealer.store.interface import Answer, Batch, HandRow, RecordLine, Sealed, StoreError, TableRow
 from dealer.store.slots import sync_folder
-from dealer.store.sqlite import VERSION, SqliteStore, told, version_of
+from dealer.store.sqlite import VERSION, SqliteStore, store_errors, version_of
 from dealer.store.vault import Purpose, SealLost, Vault
 
 _ROWS = 512
@@ -51,7 +51,10 @@ def migrate(path: Path, vault: Vault, log: Callable[[str], None]) -> bool:
         raise StoreError(f"{kept} is there already, from a migration before: move it elsewhere first")
     for left in path.parent.glob(f"{fresh.name}*"):
         left.unlink()
-    with told(), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)) as old:
+    with (
+        store_errors(),
+        closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)) as old,
+    ):
         _have_alone(old, path)
         _copy(old, fresh, vault, log)
     os.link(path, kept)

@@ -55,7 +55,7 @@ class Needs:
         return Change(id_, key, needed_by, begun, ended, finished)
 
     def take(self, change: Change) -> None:
-        """Takes a change over."""
+        """Notes a change that has become durable."""
         self.playing |= change.begun
         self.playing -= change.ended
         for hand in change.ended:

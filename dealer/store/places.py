@@ -30,14 +30,14 @@ class Places:
     """
 
     def __init__(self, merged: Mapping[int, int]) -> None:
-        """Takes what has come into the table before."""
+        """Starts with what has come into the table before."""
         self.count = 0
         self.merged = {part: merged.get(part, 0) for part in range(PARTS)}
         self._waiting: list[dict[bytes, int]] = [{} for _ in range(PARTS)]
         self._next = min(self.merged, key=self.merged.__getitem__)
 
     def add(self, batch: int, members: Iterable[Member]) -> None:
-        """Takes over what a batch holds, where it is not in the table."""
+        """Notes what a batch holds, if it is not in the table."""
         for slot, member in enumerate(members):
             key = key_of(member.request, member.number)
             part = _part(key)

@@ -58,7 +58,7 @@ class Remembered:
 
     @property
     def note(self) -> str | None:
-        """The signed checkpoint kept last; None where none was."""
+        """Returns the signed checkpoint kept last; None if none was."""
         return json.loads(self._content)["note"] if self._content else None
 
     def keep(self, note: str) -> None:

@@ -31,7 +31,7 @@ class Slots:
         """Reads what is there; nothing is ready before `keep_only`.
 
         Args:
-            path: the file; it is made where it is missing.
+            path: the file; it is made if it is missing.
             ready: how many keys lie ready when nothing happens.
 
         Raises:
@@ -69,7 +69,7 @@ class Slots:
                 self._spent.add(slot)
 
     def secret(self, key: int) -> bytes | None:
-        """Returns a key, 32 bytes; None where no slot holds it."""
+        """Returns a key, 32 bytes; None if no slot holds it."""
         found = self._keys.get(key)
         return None if found is None else found[1]
 
@@ -159,7 +159,7 @@ class Slots:
         return len(self._ready) <= self._target // 2
 
     def _renew(self) -> None:
-        """Writes fresh keys into the slots that are spent, and into new ones where too few would be ready."""
+        """Writes fresh keys into the slots that are spent, and into new ones if too few would be ready."""
         with self._writing:
             with self._changed:
                 more = max(0, self._target - len(self._ready) - len(self._spent))
@@ -237,7 +237,7 @@ def _write(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Tells a file or folder from another one at the same place, an empty mount point say; None where there is none.
+    """Tells a file or folder from another one at the same place, an empty mount point say; None if there is none.
 
     Raises:
         OSError: it cannot be looked at.

@@ -70,7 +70,7 @@ def write_back(path: Path) -> None:
         StoreError: the store does not answer.
     """
     uri = f"{path.resolve().as_uri()}?mode=rw"
-    with told(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+    with store_errors(), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA busy_timeout = {_AHEAD_WAIT_MS}")
         _, frames, brought = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -94,7 +94,7 @@ class SqliteStore:
         """
         if not path.is_file():
             raise StoreError(f"there is no store at {path}")
-        with told():
+        with store_errors():
             self._db = sqlite3.connect(
                 f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
                 uri=True,
@@ -105,13 +105,13 @@ class SqliteStore:
             )
         self._kept = Keeping(self._db, vault)
         try:
-            with told():
+            with store_errors():
                 meta = dict(self._db.execute("SELECT name, value FROM meta"))
             _check_version(path, meta.get("version"))
             self.origin: str = meta["origin"]
             if not read_only:
                 self._prepare_to_write()
-                with told():
+                with store_errors():
                     self._kept.load()
         except BaseException:
             self._db.close()
@@ -126,7 +126,7 @@ class SqliteStore:
         """
         if path.exists():
             raise StoreError(f"{path} exists already")
-        with told(), closing(sqlite3.connect(path, isolation_level=None)) as db:
+        with store_errors(), closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written: later it has no effect
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
@@ -137,7 +137,7 @@ class SqliteStore:
             db.execute("COMMIT")
 
     def _prepare_to_write(self) -> None:
-        with told():
+        with store_errors():
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA secure_delete = FAST")
@@ -153,7 +153,7 @@ class SqliteStore:
     def _transaction(self) -> Iterator[None]:
         """Makes what is written in the block durable, together or not at all."""
         db = self._db
-        with told():
+        with store_errors():
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -203,12 +203,12 @@ class SqliteStore:
 
     @property
     def newest_batch(self) -> int:
-        """The number of the newest batch of answers; 0 before the first."""
+        """Returns the number of the newest batch of answers; 0 before the first."""
         return self._kept.needs.last
 
     def size(self) -> int:
         """See `Store.size`."""
-        with told():
+        with store_errors():
             (last,) = self._db.execute("SELECT max(position) FROM entries").fetchone()
         return 0 if last is None else int(last) + 1
 
@@ -228,7 +228,7 @@ class SqliteStore:
 
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         """See `Store.entries`."""
-        with told():
+        with store_errors():
             for (entry,) in self._db.execute(
                 "SELECT entry FROM entries WHERE position >= ? AND position < ? ORDER BY position", (start, end)
             ):
@@ -242,7 +242,7 @@ class SqliteStore:
 
     def hands_in_play(self) -> Iterable[HandRow]:
         """See `Store.hands_in_play`."""
-        with told():
+        with store_errors():
             rows = self._db.execute(f"SELECT {_PLAYING} FROM playing ORDER BY id").fetchall()  # noqa: S608
         return [_hand(row) for row in rows]
 
@@ -253,12 +253,12 @@ class SqliteStore:
 
     def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """See `Store.answers`."""
-        with told():
+        with store_errors():
             return self._kept.find(asked)
 
     def record(self, hand: bytes) -> list[bytes]:
         """See `Store.record`."""
-        with told():
+        with store_errors():
             return self._kept.record(hand)
 
     def is_seen(self, digest: bytes) -> bool:
@@ -278,7 +278,7 @@ class SqliteStore:
 
     def _give_back(self) -> bool:
         """Gives some free pages back to the disk, and says whether there are more."""
-        with told():
+        with store_errors():
             free, pages = self._pragma("freelist_count"), self._pragma("page_count")
             spare = free - max(_SPARE_PAGES, pages // 8)
             if spare <= 0:
@@ -295,7 +295,7 @@ class SqliteStore:
         self._db.close()
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        with told():
+        with store_errors():
             row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
         return row
 
@@ -308,7 +308,7 @@ def version_of(path: Path) -> int:
     """
     if not path.is_file():
         raise StoreError(f"there is no store at {path}")
-    with told(), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+    with store_errors(), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
         row = db.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
     if row is None or not str(row[0]).isdecimal():
         raise StoreError(f"{path} does not say of which version it is")
@@ -336,7 +336,7 @@ def _hand(row: tuple[Any, ...]) -> HandRow:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """Raises `StoreError` for whatever the database says."""
     try:
         yield

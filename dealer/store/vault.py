@@ -63,7 +63,7 @@ class Vault:
         """Encrypts a hand's secrets under its own key.
 
         Args:
-            key: the hand's, where it has one in a slot; it takes one otherwise.
+            key: the hand's, if it has one in a slot; it takes one otherwise.
             data: plaintext.
             context: what the plaintext belongs to; needed to open it.
 
@@ -74,7 +74,7 @@ class Vault:
         return _sealed(self._cipher(Purpose.SEED, taken), taken, data, context)
 
     def seal_answer(self, now: float, data: bytes, context: bytes) -> Sealed:
-        """Encrypts an answer under the current key, made anew where that is older than its lifetime.
+        """Encrypts an answer under the current key, made anew if that is older than its lifetime.
 
         Args:
             now: seconds on the monotonic clock.

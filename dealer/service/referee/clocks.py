@@ -22,7 +22,7 @@ class Clocks:
     """The running clocks, one a hand at most."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, time_is_up: Callable[[bytes, int], None]) -> None:
-        """Takes the loop, and what is called with a hand and its prompt once the prompt's time has run out."""
+        """Calls `time_is_up` on the loop with a hand and its prompt once the prompt's time has run out."""
         self._loop, self._time_is_up = loop, time_is_up
         self._of_hand: dict[bytes, _Clock] = {}
 
@@ -59,6 +59,6 @@ class Clocks:
         return max(0, round(1000 * (clock.deadline - self._loop.time())))
 
     def hasten(self, seconds: float) -> None:
-        """Takes so much from every clock; only the test double does that."""
+        """Shortens every clock by so much; only the test double does that."""
         for hand, clock in list(self._of_hand.items()):
             self.set(hand, clock.prompt, max(0.0, clock.deadline - self._loop.time() - seconds))

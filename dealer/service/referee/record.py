@@ -60,12 +60,12 @@ class RefereedHand:
 
     @property
     def cards(self) -> tuple[TableCard, ...]:
-        """Every card on the table, in the order dealt."""
+        """Returns every card on the table, in the order dealt."""
         return tuple(card for street in self.streets for card in street)
 
     @property
     def prompt(self) -> int:
-        """Sequence number of the last time that a seat was asked to act; 0 before the first."""
+        """Returns the sequence number of the last time that a seat was asked to act; 0 before the first."""
         for sequence in range(len(self.events), 0, -1):
             if isinstance(self.events[sequence - 1], Turn):
                 return sequence

@@ -64,7 +64,7 @@ def follow(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> Refereed
 
 
 def phh(refereed: RefereedHand) -> bytes:
-    """The exact bytes of the rail's PHH file, whose hash the close entry holds."""
+    """Returns the exact bytes of the rail's PHH file, whose hash the close entry holds."""
     return write_phh(refereed.heading, refereed.events).encode("ascii")
 
 

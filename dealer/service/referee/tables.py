@@ -34,7 +34,7 @@ class Tables:
     """What the referee's hands need beside their pure course. Made on the loop that it lives on."""
 
     def __init__(self, engine: Engine) -> None:
-        """Takes the writer."""
+        """Starts with no watcher and no clock; `recover` reads the hands in play."""
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._watchers = Watchers()
@@ -86,7 +86,7 @@ class Tables:
         unit.on_loop.append(partial(self._show, kept))
 
     def change(self, unit: Unit, hand: bytes, step: Callable[[RefereedHand], RefereedHand]) -> RefereedHand:
-        """Takes a step of a hand and everything that follows from it. On the writer's thread."""
+        """Carries out a step of a hand and everything that follows from it. On the writer's thread."""
         before = self.load(unit, hand)
         refereed = steps.follow(unit, before, step(before))
         self.save(unit, refereed)
@@ -112,7 +112,7 @@ class Tables:
         self._watchers.end(hand, why)
 
     def hasten(self, seconds: float) -> None:
-        """Takes so much from what every seat to act has left; only the test double does that."""
+        """Shortens what every seat to act has left by so much; only the test double does that."""
         self._clocks.hasten(seconds)
 
     def _show(self, refereed: RefereedHand) -> None:

@@ -48,7 +48,7 @@ class Requests:
         return describing_table(run, opening.table, caller)
 
     def submit_entropy(self, request: pb.SubmitEntropyRequest, hand: bytes) -> Run:
-        """Takes a contributor's value and acknowledges it."""
+        """Adds a contributor's value and acknowledges it."""
         contributor, value = requests.contribution(request)
 
         def run(unit: Unit) -> HandAnswer:
@@ -187,7 +187,7 @@ class DealerServicer:
     """Serves DealerService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
     def __init__(self, engine: Engine, identify: Callable[[Any], str], metrics: Metrics) -> None:
-        """Takes the writer, what names the caller of a call, and what counts calls."""
+        """Serves with this writer; `identify` names the caller of a call, and `metrics` counts calls."""
         self._engine, self._identify, self._metrics = engine, identify, metrics
         self._requests = Requests(engine.state.signer)
         self._streams: set[PlayStream] = set()

@@ -27,7 +27,7 @@ class LogServicer:
     """Serves LogService. It shows no tree but those whose checkpoint is durable."""
 
     def __init__(self, state: State, reader: LogReader) -> None:
-        """Takes the durable state, which knows the newest checkpoint, and what reads beside the writer."""
+        """Serves the log up to the newest checkpoint of `state`, read by `reader`."""
         self._state, self._reader = state, reader
 
     def handler(self) -> grpc.GenericRpcHandler:

@@ -23,7 +23,7 @@ class PlayStream:
     """The state of one stream: what is under way, and what is ready to be sent."""
 
     def __init__(self, enqueue: Callable[[pb.PlayRequest, Answered], None]) -> None:
-        """Takes what hands a request in and says who is given its answer; it raises what refuses it at once."""
+        """Starts with nothing under way; `enqueue` hands a request in, or raises what refuses it at once."""
         self._enqueue = enqueue
         self._ready: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_IN_FLIGHT)

@@ -120,7 +120,7 @@ def seats(numbers: Sequence[int], fewest: int, most: int) -> tuple[int, ...]:
 
 
 def require_seats(count: int, fewest: int, most: int) -> None:
-    """Holds where a game takes so many seats."""
+    """Refuses a number of seats that the game does not take."""
     if not fewest <= count <= most:
         raise Refused(Reason.INVALID_SEATS, f"this game takes {fewest} to {most} seats, not {count}")
 

@@ -78,7 +78,7 @@ def street_answer(dealt: Iterable[Dealt], deck: Deck, opener: types_pb2.Opener |
 
 @lru_cache(_CACHED)
 def _card_head(position: int, seat: int, face: Face) -> bytes:
-    """Everything of a card of a DealStreetResponse that comes before its two characters."""
+    """Returns everything of a card of a DealStreetResponse that comes before its two characters."""
     value = types_pb2.FACE_UP if face is Face.UP else types_pb2.FACE_DOWN
     head = _number(1, position) + _number(2, seat if seat != BOARD else 0) + _number(3, value) + b"\x22\x02"
     return varint(_CARDS << 3 | 2) + varint(len(head) + 2 + 2 + 32) + head
@@ -116,7 +116,7 @@ def _hand_head(hand: bytes, table: str, number: int, game: int, deck: str, seats
 
 @lru_cache(_CACHED)
 def _hand_tail(reveal: int, seed: bytes, deck: bytes, commit: int | None, offer: int | None) -> bytes:
-    """The fields behind those that change; an index that is there is written even if it is 0."""
+    """Returns the fields behind those that change; an index that is there is written even if it is 0."""
     return b"".join(
         [
             _number(11, reveal),

@@ -18,7 +18,7 @@ class StreamCaps(grpc.aio.ServerInterceptor):
     """Counts the open streams and refuses what is too many."""
 
     def __init__(self, identify: Callable[[Any], str], connection: int, caller: int) -> None:
-        """Takes what names the caller of a call, and how many streams a connection and a caller may have open."""
+        """Allows a connection and a caller so many streams; `identify` names the caller of a call."""
         self._identify = identify
         self._most = {"connection": connection, "caller": caller}
         self._open: Counter[tuple[str, str]] = Counter()

@@ -119,7 +119,7 @@ class TableServicer:
     """Serves TableService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
     def __init__(self, engine: Engine, tables: Tables, identify: Callable[[Any], str], metrics: Metrics) -> None:
-        """Takes the writer, the referee's hands, what names the caller of a call, and what counts calls."""
+        """Serves with this writer and referee; `identify` names the caller of a call, and `metrics` counts calls."""
         self._engine, self._tables, self._identify, self._metrics = engine, tables, identify, metrics
         self._requests = TableRequests(tables)
         self._feeds: WeakValueDictionary[bytes, HandFeed] = WeakValueDictionary()

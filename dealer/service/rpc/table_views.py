@@ -51,7 +51,7 @@ class Closing:
 
 
 def table_hand(refereed: RefereedHand, milliseconds_left: int) -> pb.TableHand:
-    """The rail's view of a hand; certified hand and closing are for the caller to add.
+    """Returns the rail's view of a hand; certified hand and closing are for the caller to add.
 
     Args:
         refereed: the hand.
@@ -132,7 +132,7 @@ def events(refereed: RefereedHand, after: int) -> Iterator[Seen]:
 def _event(
     refereed: RefereedHand, event: happened.Event, eyes: int, dealt: Iterable[TableCard], pots: tuple[Pot, ...]
 ) -> pb.TableEvent:
-    """One event as `eyes` may see it; a street with the cards `dealt`, a prompt with the `pots` that lie there."""
+    """Returns one event as `eyes` may see it; a street with the cards `dealt`, a prompt with the `pots` there."""
     match event:
         case happened.Started(lineup):
             brought = zip(lineup.seats, lineup.stacks, strict=True)
@@ -210,7 +210,7 @@ def _seats(refereed: RefereedHand) -> Iterator[pb.TableSeat]:
 
 
 def _card(card: TableCard, *, open_: bool, face: Face | None = None) -> types_pb2.Card:
-    """A card with all that is needed to check it, or only where it lies."""
+    """Returns a card with all that is needed to check it, or only where it lies."""
     shown = types_pb2.Card(position=card.position, seat=card.seat, face=FACE[face or card.face])
     if open_:
         shown.card, shown.salt = card.card, card.salt

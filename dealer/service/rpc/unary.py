@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from dealer.service.rpc.status import abort, code_of
 
 Answer = Callable[[bytes, Any], Awaitable[bytes]]
-"""Answers a request's bytes in the context of its call; raises where it is refused."""
+"""Answers a request's bytes in the context of its call; raises if it is refused."""
 
 
 def unary(

@@ -19,7 +19,7 @@ class Backlog(Generic[T]):
     """
 
     def __init__(self, most: int) -> None:
-        """Takes how many items may wait at once, over all lines."""
+        """Starts empty; `most` items may wait at once, over all lines."""
         self._most = most
         self._waiting: Counter[str] = Counter()  # until they are answered, not until they are taken
         self._arrivals: SimpleQueue[tuple[str, T] | None] = SimpleQueue()
@@ -31,7 +31,7 @@ class Backlog(Generic[T]):
 
         Raises:
             Refused: there is no room, or the source has as many items waiting as there is room left. So nobody fills
-                the last of it, and whoever comes new finds some.
+                the last of it, and a new one finds some.
         """
         waiting = self._waiting.total()
         mine = self._waiting[source]
@@ -52,7 +52,7 @@ class Backlog(Generic[T]):
         self._arrivals.put(None)
 
     def take(self, most: int) -> list[T] | None:
-        """Waits for items and takes up to `most`, one of each line in turn; None once the lines have ended."""
+        """Waits for items and returns up to `most`, one of each line in turn; None once the lines have ended."""
         if not self._lines and not self._ended:
             self._line_up(self._arrivals.get())
         while not self._arrivals.empty():  # nobody else takes from it
@@ -69,7 +69,7 @@ class Backlog(Generic[T]):
         return taken
 
     def rest(self) -> list[T]:
-        """Takes everything, and waits for nothing."""
+        """Removes and returns everything, and waits for nothing."""
         taken = [item for line in self._lines.values() for item in line]
         self._lines.clear()
         while True:

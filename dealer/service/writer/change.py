@@ -174,7 +174,7 @@ class Unit:
         self.recorded[hand] = Recorded(number + 1, made)
 
     def absorb(self, above: "Unit") -> None:
-        """Takes over what a command changed."""
+        """Adds what a command changed."""
         self.hands.maps[0].update(above.hands.maps[0])
         self.tables.maps[0].update(above.tables.maps[0])
         self.recorded.maps[0].update(above.recorded.maps[0])

@@ -124,7 +124,7 @@ class Engine:
         self._thread.start()
 
     def drain(self) -> None:
-        """Takes no more commands; those that were taken are carried out."""
+        """Refuses new commands from now on; those that wait are carried out."""
         self.health.draining = True
 
     def stop(self) -> None:
@@ -252,7 +252,7 @@ class Engine:
             _tell(pending.answered, pending.value, pending.error)
 
     def _fail_storage(self, why: str) -> None:
-        """Takes the storage for broken until a commit has succeeded again."""
+        """Marks the storage as broken until a commit has succeeded again."""
         self._prove = True
         self._set_health(storage=False)
         _tell(_log.error, "storage failed", error=why)

@@ -32,7 +32,7 @@ class Opening:
 
 
 def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = False) -> LiveHand:
-    """Opens a table's next hand: offers it where contributors are invited, commits its deck otherwise.
+    """Opens a table's next hand: offers it if contributors are invited, commits its deck otherwise.
 
     Raises:
         Refused: the table has a hand in play, expects another number, or belongs to another room; no escrow key;
@@ -81,7 +81,7 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
 
 
 def submit_entropy(unit: Unit, hand: bytes, contributor: str, value: bytes) -> LiveHand:
-    """Takes a contributor's value; the same value again changes nothing.
+    """Adds a contributor's value; the same value again changes nothing.
 
     Raises:
         Refused: the contributor was not invited, the value does not match, or the deck is locked.
@@ -232,7 +232,7 @@ def _over(unit: Unit, live: LiveHand, entry: bytes) -> LiveHand:
 
 
 Faces = Callable[[int], tuple[str, bytes]]
-"""Gives card and salt of a position; ("", b"") where it is not for this caller."""
+"""Gives card and salt of a position; ("", b"") if it is not for this caller."""
 
 
 def faces_of(live: LiveHand) -> Faces:

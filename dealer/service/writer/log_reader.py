@@ -14,7 +14,7 @@ class LogReader:
     """Reads the log for LogService and for publishing, in one thread."""
 
     def __init__(self, open_store: Callable[[], Store]) -> None:
-        """Takes what opens a store for reading."""
+        """Opens nothing yet; `open_store` opens a store for reading."""
         self._open = open_store
         self._store: Store | None = None
         self._thread = ThreadPoolExecutor(1, "log-reader")

@@ -18,7 +18,7 @@ from dealer.store.remembered import Remembered
 from dealer.store.vault import Purpose, Vault
 
 _WHAT_TO_DO = (
-    "Put the newest database back; where there is none, this log has ended: start another with `dealer init` "
+    "Put the newest database back; if there is none, this log has ended: start another with `dealer init` "
     "(docs/operations.md, Restoring a backup)"
 )
 _NODE_CACHE = 1 << 16
@@ -44,7 +44,7 @@ class Signed:
     """The tree and its signed checkpoint as they are once a batch is durable."""
 
     def __init__(self, tree: CompactTree, note: str, nodes: Sequence[Node], read: NodeReader) -> None:
-        """Takes the tree with the batch's entries, its note, the nodes that are new, and what reads the older ones."""
+        """Holds the tree with the batch's entries, its note, and the new nodes; `read` reads the older ones."""
         self.tree, self.note, self.nodes = tree, note, nodes
         self.fresh = {(node.level, node.index): node.hash for node in nodes}
         self._read = read
@@ -74,7 +74,7 @@ class State:
     def __init__(
         self, open_store: Callable[[], Store], signer: NoteSigner, vault: Vault, sources: Sources, limits: Limits
     ) -> None:
-        """Takes what it stands on; nothing is read before `load`."""
+        """Reads nothing yet; that is for `load`."""
         self.sources, self.limits, self.vault, self.signer = sources, limits, vault, signer
         self.commits = 0
         self._open_store = open_store
@@ -157,7 +157,7 @@ class State:
         tables: Mapping[str, TableRow],
         recorded: Mapping[bytes, Recorded],
     ) -> list[int]:
-        """Takes over what has become durable.
+        """Makes what has become durable the state.
 
         Returns:
             The seed keys that no hand in play needs any more.

@@ -16,7 +16,7 @@ from audit.outside import shown
 from audit.report import plots, stats_words, subject
 from audit.report.subject import Subject
 from audit.stats.cards.names import card_name
-from audit.stats.results import Bars, BatteryResult, TestResult
+from audit.stats.results import Bars, BatteryResult, TestResult, most_telling
 
 WORST, WORST_OF_NOTHING = 10, 5
 """Tests that are shown with their pictures, and how many where none of them rang."""
@@ -76,7 +76,7 @@ def write(result: BatteryResult, path: Path, about: Subject | None = None) -> No
 def _context(result: BatteryResult, about: Subject | None) -> dict[str, Any]:
     overall = [test for test in result.tests if not test.dimension]
     made = [test for test in result.tests if not isnan(test.p)]
-    worst = stats_words.most_telling(result.tests, WORST if result.verdict == "fail" else WORST_OF_NOTHING)
+    worst = most_telling(result.tests, WORST if result.verdict == "fail" else WORST_OF_NOTHING)
     drawn = list(_with_pictures(worst))
     z = None if result.pictures is None else result.pictures.z
     limit = 4.0 if z is None else plots.limit_of(z)
@@ -178,7 +178,7 @@ def _strata(result: BatteryResult) -> list[_Stratum]:
     if result.pictures is None:
         return []
     worst: dict[str, TestResult] = {}
-    for test in stats_words.most_telling(result.tests, len(result.tests)):
+    for test in most_telling(result.tests, len(result.tests)):
         if test.dimension:
             worst.setdefault(f"{test.dimension}={test.stratum}", test)
     strata = []
@@ -201,4 +201,4 @@ def _strata(result: BatteryResult) -> list[_Stratum]:
 
 def _strata_tests(result: BatteryResult) -> Sequence[TestResult]:
     of_strata = tuple(test for test in result.tests if test.dimension)
-    return stats_words.most_telling(of_strata, STRATA_ROWS)
+    return most_telling(of_strata, STRATA_ROWS)

@@ -13,7 +13,6 @@ from audit.outside import plain
 from audit.report import subject
 from audit.report.stats_words import (
     ASK_VERIFY,
-    most_telling,
     number_text,
     odds,
     p_text,
@@ -21,7 +20,7 @@ from audit.report.stats_words import (
     what_is_left_out,
 )
 from audit.report.subject import Subject
-from audit.stats.results import BatteryResult, TestResult
+from audit.stats.results import BatteryResult, TestResult, most_telling
 
 _STYLES = {"pass": "bold green", "fail": "bold red", "insufficient": "bold yellow", "unreadable": "bold red"}
 _SHOWN = 8

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan, log10
 
 from audit.plural import counted, raised
-from audit.stats.results import BatteryResult, LogSample, TestResult
+from audit.stats.results import BatteryResult, LogSample
 
 ASK_VERIFY = (
     "Whoever makes a log would choose the sample, so decks of a log that does not verify are not tested. `audit "
@@ -98,9 +98,3 @@ def number_text(value: float) -> str:
     if value == int(value) and abs(value) < 1e12:
         return f"{int(value):,}"
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def most_telling(tests: tuple[TestResult, ...], count: int) -> list[TestResult]:
-    """The tests with the smallest adjusted p-values, most surprising first; those not made are left out."""
-    made = [test for test in tests if not isnan(test.p)]
-    return sorted(made, key=lambda test: (test.p_adjusted, test.p))[:count]

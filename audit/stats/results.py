@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Literal, Protocol
 
 import numpy as np
@@ -233,3 +234,9 @@ class BatteryResult:
     logs: tuple[LogSample, ...] = ()
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
+
+
+def most_telling(tests: tuple[TestResult, ...], count: int) -> list[TestResult]:
+    """Returns the tests with the smallest adjusted p-values, most surprising first; those not made are left out."""
+    made = [test for test in tests if not isnan(test.p)]
+    return sorted(made, key=lambda test: (test.p_adjusted, test.p))[:count]

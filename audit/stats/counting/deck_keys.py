@@ -7,7 +7,7 @@ bits of fingerprint of a whole deck (STATISTICS.md section 1).
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import factorial, perm
@@ -18,17 +18,13 @@ from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
 from audit.stats.cards.names import card_name
+from audit.stats.decks import BLOCK, Keys, fingerprint, packed, ten_in_a_word
 from audit.stats.family import FEWEST, Outcome
 from audit.stats.nulls.pvalue import poisson_tail
-
-Keys = NDArray[np.uint64]
 
 NAME = "duplicates"
 SEES = "Decks, cut decks or blocks of cards that are dealt again: a small seed space, or replayed hands."
 NEEDS = FEWEST
-
-BLOCK = 10
-"""Cards in a block: as many as fit into 60 bits."""
 
 IN_MEMORY = 1 << 21
 """Decks whose keys are kept in memory; beyond, they go to a temporary file."""
@@ -90,7 +86,7 @@ def deck_keys(batch: Batch) -> Keys:
     if not key_kinds(n):
         return np.empty((0, decks), np.uint64)
     cards, columns = batch.cards, np.arange(decks)
-    straight, backwards = _blocks(cards), _blocks(cards[::-1])
+    straight, backwards = ten_in_a_word(cards), ten_in_a_word(cards[::-1])
     flat, width = cards.reshape(-1), np.intp(decks)
 
     def after(anchor: int, count: int) -> list[NDArray[np.uint8]]:
@@ -99,56 +95,21 @@ def deck_keys(batch: Batch) -> Keys:
 
     first_anchor, *anchors = _anchors(n)
     turned_cards = after(first_anchor, n - 1)
-    turned = _blocks(turned_cards)
+    turned = ten_in_a_word(turned_cards)
     whole_blocks = straight[: n // BLOCK]
-    prints = [_fingerprint(straight, which) for which in range(2)]
+    prints = [fingerprint(straight, which) for which in range(2)]
     return np.stack(
         [
             *prints,
-            _fingerprint(turned, 0),
-            _fingerprint(turned, 1),
-            prints[0] + _fingerprint(backwards, 0),  # the same whichever end is the top
-            prints[1] + _fingerprint(backwards, 1),
+            fingerprint(turned, 0),
+            fingerprint(turned, 1),
+            prints[0] + fingerprint(backwards, 0),  # the same whichever end is the top
+            prints[1] + fingerprint(backwards, 1),
             *whole_blocks,
             turned[0],
-            *(_packed(after(anchor, BLOCK)) for anchor in anchors),
+            *(packed(after(anchor, BLOCK)) for anchor in anchors),
         ]
     )
-
-
-def whole_deck_keys(decks: NDArray[np.uint8]) -> Keys:
-    """(2, N): the fingerprints of decks given as rows, (N, n), as in the first two rows of `deck_keys`."""
-    straight = _blocks(np.ascontiguousarray(decks.T))
-    return np.stack([_fingerprint(straight, which) for which in range(2)])
-
-
-def _blocks(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> list[Keys]:
-    """Cards one after the other, ten in a word."""
-    return [_packed(cards[first : first + BLOCK]) for first in range(0, len(cards), BLOCK)]
-
-
-def _packed(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> Keys:
-    """Up to ten cards, six bits each, in one word."""
-    word = cards[0].astype(np.uint64)
-    for card in cards[1:]:
-        word <<= np.uint64(6)
-        word |= card
-    return word
-
-
-_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93)
-
-
-def _fingerprint(words: Sequence[Keys], which: int) -> Keys:
-    """64 mixed bits of several words: multiply, fold the high half down, go on."""
-    multiplier, fold = np.uint64(_MULTIPLIERS[which]), np.uint64(32)
-    state = np.full_like(words[0], multiplier)
-    for word in words:
-        state = (state ^ word) * multiplier
-        state ^= state >> fold
-        state *= multiplier
-        state ^= state >> fold
-    return state
 
 
 class KeyStore:
@@ -191,7 +152,7 @@ class KeyStore:
             paths = [Path(folder) / str(part) for part in range(parts)]
             for keys in self.blocks():
                 rows = np.stack([np.asarray(keys[row]) for row in kind.rows])
-                part_of = _fingerprint([rows[0]], 0) % np.uint64(parts)
+                part_of = fingerprint([rows[0]], 0) % np.uint64(parts)
                 for part, path in enumerate(paths):
                     with path.open("ab") as file:
                         file.write(np.ascontiguousarray(rows[:, part_of == part].T).tobytes())

@@ -16,8 +16,9 @@ from typing import Any
 
 from audit.stats.batch import Batch, Bytes
 from audit.stats.counting.corpus import Plan
-from audit.stats.counting.deck_keys import Keys, deck_keys
+from audit.stats.counting.deck_keys import deck_keys
 from audit.stats.counting.tally import Tally
+from audit.stats.decks import Keys
 
 WHOLE = ("", "")
 """Stands for all decks together where a stratum's dimension and label would stand."""

@@ -8,11 +8,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from audit.report.stats_words import most_telling
 from audit.stats.counting.count import count_source
 from audit.stats.gallery import Decks, Shuffler
 from audit.stats.judging.battery import judge
-from audit.stats.results import CHUNK, BatteryResult, Chunk, LogSample
+from audit.stats.results import CHUNK, BatteryResult, Chunk, LogSample, most_telling
 
 GRID = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 """Numbers of decks that are tried, in turn."""

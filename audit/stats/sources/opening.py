@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from audit.errors import InputError
-from audit.stats.counting.copies import DeckLists
-from audit.stats.counting.deck_keys import whole_deck_keys
+from audit.stats.decks import whole_deck_keys
 from audit.stats.results import Chunk, LogSample
 from audit.stats.sources.cards import STANDARD52, DeckKind
+from audit.stats.sources.copies import DeckLists
 from audit.stats.sources.files import Part, StreamDecks, open_file
 from audit.stats.sources.labels import LabelFile
 from audit.whole.verify import Report

@@ -8,7 +8,7 @@ import pytest
 from audit.errors import InputError
 from audit.stats.results import CHUNK
 from audit.stats.sources import open_source
-from tests.unit.stats_sources.test_text import shuffled
+from tests.unit.stats.sources.test_text import shuffled
 
 
 def saved(array, tmp_path, name="decks.npy"):

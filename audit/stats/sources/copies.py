@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.stats.counting.deck_keys import Keys
+from audit.stats.decks import Keys
 
 FEWEST_ALIKE = 10
 """A list of fewer decks is never a copy: a short replay looks like one."""
@@ -43,7 +43,7 @@ class DeckLists:
         """Adds decks to the list begun last.
 
         Args:
-            keys: (2, N), the two rows of `audit.stats.counting.deck_keys.whole_deck_keys`.
+            keys: (2, N), the two rows of `audit.stats.decks.whole_deck_keys`.
         """
         prints = np.ascontiguousarray(keys.T).view("S16").reshape(-1)
         self._held.setdefault(len(self.decks) - 1, []).append(prints)

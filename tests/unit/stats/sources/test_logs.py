@@ -15,7 +15,7 @@ from audit.tlog.keys import VerifierKey
 from audit.whole.verify import Options
 from tests.attacks.judging import ESCROW
 from tests.attacks.maker import Book, Draft, honest, many
-from tests.unit.stats_sources.test_text import as_lines
+from tests.unit.stats.sources.test_text import as_lines
 from tests.vectors.places import FOREIGN
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from audit.errors import InputError
-from audit.stats.counting.copies import DeckLists
-from audit.stats.counting.deck_keys import whole_deck_keys
+from audit.stats.decks import whole_deck_keys
 from audit.stats.sources import SHORT36, STANDARD52, open_source, read_order
-from tests.unit.stats_sources.test_text import as_lines, shuffled
+from audit.stats.sources.copies import DeckLists
+from tests.unit.stats.sources.test_text import as_lines, shuffled
 
 
 def decks_of(source):

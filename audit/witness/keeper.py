@@ -162,11 +162,13 @@ class Keeper:
     def _refuse(self, change: Change, job: _Job, held: Held, now: int, why: str) -> Answer:
         new = job.request.checkpoint
         proves = new.size == held.size and new.root != held.root
-        if not proves and not self._rates.take(new.origin, "refused", self._clock()):
-            return Answer(429, why=f"{new.origin}: too many requests")
         why = "a fork: another root at the same size" if proves else why
         refused = f"{job.request.note.text}\n{job.log_line}"
-        change.keep_conflict(Conflict(new.origin, proves, now, why, refused, held.checkpoint))
+        if not change.has_conflict(new.origin, proves, refused):
+            # New proofs have a rate of their own: only the log's key can make them, and it could fill the disk.
+            if not self._rates.take(new.origin, "fork" if proves else "refused", self._clock()):
+                return Answer(429, why=f"{new.origin}: too many requests")
+            change.keep_conflict(Conflict(new.origin, proves, now, why, refused, held.checkpoint))
         return Answer(422, why=f"{new.origin}: {why}")
 
 

@@ -268,10 +268,15 @@ class Change:
         values = (held.size, held.root, held.time, held.checkpoint, held.origin)
         self._database.execute("UPDATE logs SET size = ?, root = ?, time = ?, checkpoint = ? WHERE origin = ?", values)
 
+    def has_conflict(self, origin: str, proves: bool, refused: str) -> bool:
+        """Returns whether a refused checkpoint is kept already."""
+        select = "SELECT 1 FROM conflicts WHERE origin = ? AND proves = ? AND refused = ?"
+        return self._database.execute(select, (origin, proves, refused)).fetchone() is not None
+
     def keep_conflict(self, conflict: Conflict) -> None:
         """Keeps a refused checkpoint; of those that prove nothing the newest of each log."""
         self._database.execute(
-            "INSERT OR IGNORE INTO conflicts (origin, proves, time, why, refused, held) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO conflicts (origin, proves, time, why, refused, held) VALUES (?, ?, ?, ?, ?, ?)",
             (conflict.origin, conflict.proves, conflict.time, conflict.why, conflict.refused, conflict.held),
         )
         self._database.execute(

@@ -1,6 +1,7 @@
-"""A dealer whose answers are kept for SECONDS: `python -m benchmarks.short_memory SECONDS DATA`, for what expires.
+"""A dealer whose answers are kept for SECONDS: `python -m benchmarks.short_memory SECONDS DATA [EVERY]`, to age one.
 
-`dealer serve` keeps them for a day at the least; everything else is as it is there.
+`dealer serve` keeps them for a day at the least; everything else is as it is there, but that what has expired may be
+forgotten more often than once a minute.
 """
 
 import sys
@@ -16,4 +17,6 @@ if __name__ == "__main__":
     data = DataDir.at(Path(sys.argv[2]))
     if not data.exists():
         data.init("benchmark.example/log")
-    run_until_stopped(Dealer(data, Settings(limits=Limits(answer_seconds=int(sys.argv[1]))), Sources()))
+    every = float(sys.argv[3]) if len(sys.argv) > 3 else 60.0
+    settings = Settings(limits=Limits(answer_seconds=int(sys.argv[1])), forget_seconds=every)
+    run_until_stopped(Dealer(data, settings, Sources()))

@@ -28,7 +28,6 @@ from dealer.store.sqlite import write_back, written_ahead
 
 _log = structlog.get_logger()
 _AGAIN_SECONDS = 1.0
-_FORGET_SECONDS = 60.0
 _SYNC_SECONDS = 1.0
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -79,7 +78,7 @@ class Housekeeping(Observer):
             (self.publish, settings.publish_seconds),
             (self._sync_signed, _SYNC_SECONDS),
             (engine.probe, settings.probe_seconds),
-            (engine.forget_expired, _FORGET_SECONDS),
+            (engine.forget_expired, settings.forget_seconds),
             (self._tidy, settings.tidy_seconds),
         ):
             self._spawn(self._repeat(work, seconds))

@@ -36,6 +36,7 @@ class Settings:
         contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
         grace_seconds: for how long a dealer that is stopped lets calls end.
         probe_seconds: so often an idle storage is tried, and one that failed.
+        forget_seconds: so often what has expired is forgotten.
         tidy_seconds: so often the database's write-ahead log is looked at.
         most_ahead: bytes of it from which it is written back, and complained of if that is not possible.
         limits: what it allows itself and its callers.
@@ -48,6 +49,7 @@ class Settings:
     contribution_seconds: float = 60.0
     grace_seconds: float = 10.0
     probe_seconds: float = 1.0
+    forget_seconds: float = 60.0
     tidy_seconds: float = 10.0
     most_ahead: int = 64 * 1024 * 1024
     limits: Limits = field(default_factory=Limits)

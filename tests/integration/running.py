@@ -43,8 +43,11 @@ class Running:
     process: "subprocess.Popen[str] | None" = None
     address: str = ""
 
+    def command(self) -> list[str | Path]:
+        return [BIN / "dealer", "serve", "--data-dir", self.data, "--dev", "--listen", "127.0.0.1:0", *self.options]
+
     def start(self) -> "Running":
-        command = [BIN / "dealer", "serve", "--data-dir", self.data, "--dev", "--listen", "127.0.0.1:0", *self.options]
+        command = self.command()
         errors = (self.data.parent / f"{self.data.name}.stderr").open("a")
         self.process = subprocess.Popen(
             list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, **self.env}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from audit.plural import counted
+from audit.verdict import judge
 
 CHECKS = (
     "checkpoint",
@@ -28,8 +29,6 @@ KEPT = 1000
 
 NAMED = 20
 """How many things of one kind are named one by one where something is missing."""
-
-EXIT_CODES = {"valid": 0, "invalid": 1, "incomplete": 3, "unreadable": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Finding:
         return (-1 if self.index is None else self.index, CHECKS.index(self.check), self.detail)
 
 
-class Several:
+class FirstFew:
     """Things of one kind, of which the first few are named and all are counted."""
 
     def __init__(self, one: str, many: str) -> None:
@@ -141,15 +140,11 @@ class Tally:
         return tuple(sorted((finding for kept in lists for finding in kept), key=lambda f: f.order))
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
-        """Verdict and exit code: test record first, then failures, then unreadable, then incomplete."""
-        if self.is_test and not allow_test:
-            return "test-record", EXIT_CODES["unreadable"]
-        if any(self.failed.values()):
-            verdict = "invalid"
-        elif self.unreadable or self.first_unknown is not None:
-            verdict = "unreadable"
-        elif self.missing or not any(self.made.values()):
-            verdict = "incomplete"
-        else:
-            return ("test-record" if self.is_test else "valid"), EXIT_CODES["valid"]
-        return verdict, EXIT_CODES[verdict]
+        """Returns verdict and exit code."""
+        return judge(
+            is_test=self.is_test,
+            allow_test=allow_test,
+            failed=any(self.failed.values()),
+            unreadable=bool(self.unreadable) or self.first_unknown is not None,
+            incomplete=bool(self.missing) or not any(self.made.values()),
+        )

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from audit import protocol
-from audit.logs.log import FolderLog
+from audit.logs.folder import FolderLog
 from audit.record.entries import Close, Commit, parse
 from audit.tlog.merkle import leaf_hash
 from audit.tlog.tiles import WIDTH

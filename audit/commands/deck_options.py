@@ -28,7 +28,8 @@ from audit.stats.sources.files import load_array
 from audit.stats.sources.logs import log_opener
 from audit.stats.sources.opening import Decks
 from audit.tlog.keys import VerifierKey
-from audit.whole.verify import Options, Report
+from audit.whole.report import Report
+from audit.whole.verify import Options
 
 EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3, "unreadable": 4}
 

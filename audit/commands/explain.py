@@ -16,12 +16,12 @@ from audit.commands.options import (
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
 from audit.explain.steps import explain as explain_hand
-from audit.findings import EXIT_CODES
 from audit.logs.log import Log
 from audit.record.fields import hand_bytes
-from audit.report import explain_text
+from audit.report import explain_json, explain_text
 from audit.report.console import console, print_json
 from audit.tlog.keys import VerifierKey
+from audit.verdict import EXIT_CODES
 
 
 @click.command()
@@ -68,10 +68,10 @@ def explain(
     except InputError as error:
         if output != "json":
             raise
-        print_json(explain_text.render_unreadable(hand, str(error)))
+        print_json(explain_json.render_unreadable(hand, str(error)))
         ctx.exit(EXIT_CODES["unreadable"])
     if output == "json":
-        print_json(explain_text.render(told, allow_test))
+        print_json(explain_json.render(told, allow_test))
     else:
         explain_text.print_explanation(told, console())
     ctx.exit(told.judge(allow_test)[1])

@@ -13,7 +13,8 @@ from audit.commands.run import note_input
 from audit.errors import FormatError, InputError
 from audit.files import open_regular
 from audit.hand.escrow import EscrowKeys
-from audit.logs.log import Log, open_log
+from audit.logs import open_log
+from audit.logs.log import Log
 from audit.report.subject import bytes_digest
 from audit.tlog.keys import VerifierKey
 from audit.tlog.policy import Policy

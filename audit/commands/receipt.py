@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from audit.commands.options import (
     FileType,
@@ -27,24 +24,10 @@ from audit.evidence import client
 from audit.evidence.make_receipt import make_receipt
 from audit.evidence.receipt import Evidence, Step, check_evidence
 from audit.logs.log import Log
+from audit.report import evidence_text
 from audit.report.console import console, print_json
 from audit.tlog.keys import VerifierKey
 from audit.tlog.policy import Policy
-
-_COLOURS = {"valid": "green", "invalid": "red"}
-_MARKS = {"ok": ("ok    ", "green"), "fail": ("FAIL  ", "bold red")}
-
-
-def _print(evidence: Evidence, verdict: str, out: Console) -> None:
-    colour = _COLOURS.get(verdict, "yellow")
-    out.print(Text.assemble((verdict.upper().replace("-", " "), f"bold {colour}"), f"  {evidence.kind}"))
-    out.print()
-    for name, value in evidence.facts.items():
-        out.print(Text(f"  {name:<12}{value}"))
-    out.print()
-    for step in evidence.steps:
-        mark = _MARKS.get(step.state, ("-     ", "yellow"))
-        out.print(Text.assemble("  ", mark, f"{step.name:<15}  {step.detail}"))
 
 
 @click.command()
@@ -109,12 +92,9 @@ def receipt(
     if out is not None:
         _keep(evidence, verdict, out, data)
     if output == "json":
-        steps = [{"name": step.name, "state": step.state, "detail": step.detail} for step in evidence.steps]
-        print_json(
-            json.dumps({"verdict": verdict, "kind": evidence.kind, "facts": evidence.facts, "steps": steps}, indent=2)
-        )
+        print_json(evidence_text.render(evidence, verdict))
     else:
-        _print(evidence, verdict, console())
+        evidence_text.print_evidence(evidence, verdict, console())
     ctx.exit(code)
 
 

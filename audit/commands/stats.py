@@ -28,7 +28,7 @@ from audit.stats.judging.battery import judge, no_decks, unreadable
 from audit.stats.judging.sequential import watch
 from audit.stats.results import BatteryResult
 from audit.stats.sources.logs import LogFailsError
-from audit.whole.verify import Report
+from audit.whole.report import Report
 
 
 @click.command(epilog=EPILOG)

@@ -19,7 +19,7 @@ from audit.evidence.receipt import Evidence, Step
 from audit.findings import Finding
 from audit.hand.checks import (
     Case,
-    Outcome,
+    HandResult,
     check_acknowledged,
     check_card,
     check_hand,
@@ -28,10 +28,11 @@ from audit.hand.checks import (
     check_offered,
 )
 from audit.hand.escrow import EscrowKeys
+from audit.record.acknowledgement import Acknowledgement, read_acknowledgement
 from audit.record.entries import Close, Commit, Offer, Unknown, parse
 from audit.record.fields import SchemaError, base64_bytes, hand_text, hex_bytes, integer, list_of
 from audit.tlog import note, receipt
-from audit.tlog.checkpoint import check_origin, is_test_name
+from audit.tlog.checkpoint import Checkpoint, check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import check_consistency, check_inclusion, leaf_hash
 from audit.whole.lifecycle import follow_alone
@@ -108,7 +109,7 @@ class _Reader:
     offer: tuple[int, Offer] | None = None
     commit: tuple[int, Commit] | None = None
     close: tuple[int, Close] | None = None
-    outcome: Outcome | None = None
+    outcome: HandResult | None = None
     other_key: bool = False
     roots: dict[int, bytes] = field(default_factory=dict)
 
@@ -160,7 +161,7 @@ class _Reader:
             note.check_signed(signed, self.key)
             self.evidence.proven = True
 
-    def _tree(self, signed: note.Note, tree: note.Checkpoint) -> None:
+    def _tree(self, signed: note.Note, tree: Checkpoint) -> None:
         """Takes a signed tree: it is this log's, and no other than one of its size that was signed too."""
         self._signed(signed)
         for wrong in check_origin(tree.origin, self.key):
@@ -205,14 +206,14 @@ class _Reader:
         if self.close is not None and (self.commit is not None or (self.offer is not None and self.close[1].offer)):
             yield self.close
 
-    def _check_committed(self, index: int, commit: Commit) -> Outcome:
+    def _check_committed(self, index: int, commit: Commit) -> HandResult:
         close_index, close = self.close or (-1, None)
         offer = self.offer[1] if self.offer is not None else None
         # An offer that the commit names may be there, only not in this evidence.
         elsewhere = offer is None and commit.offer is not None
         return check_hand(Case(commit, index, offer, close, close_index, elsewhere), self.escrow)
 
-    def _report(self, outcome: Outcome, findings: list[Finding]) -> None:
+    def _report(self, outcome: HandResult, findings: list[Finding]) -> None:
         made = outcome.made
         if self.other_key and self.close is None:
             made = [check for check in made if check != "reveal"]  # Nothing but the key was looked at.
@@ -284,7 +285,7 @@ class _Reader:
         for text in list_of(self.content.get("acknowledgements", []), "acknowledgements"):
             try:
                 signed = note.decode(str(text).encode())
-                said = note.acknowledgement(signed)
+                said = read_acknowledgement(signed)
                 self._signed(signed)
             except AuditError as error:
                 self._try("acknowledgement", "", error)
@@ -294,7 +295,7 @@ class _Reader:
                 wrong = f"two values of {said.contributor} were acknowledged"
             self._try("acknowledgement", f"the value of {said.contributor} was taken", wrong)
 
-    def _acknowledged(self, said: note.Acknowledgement) -> str | None:
+    def _acknowledged(self, said: Acknowledgement) -> str | None:
         for opening in (self.offer, self.commit):
             if opening is not None and hand_text(opening[1].hand) != said.hand:
                 return f"it is for hand {said.hand}"
@@ -311,7 +312,7 @@ class _Reader:
         trees = []
         for text in notes:
             signed = note.decode(str(text).encode())
-            tree = note.checkpoint(signed)
+            tree = read_checkpoint(signed)
             try:
                 self._signed(signed)
                 for wrong in check_origin(tree.origin, self.key):

@@ -8,6 +8,7 @@ from audit.errors import CheckError, FormatError, InputError
 from audit.logs.log import Log
 from audit.plural import counted
 from audit.tlog import note, receipt
+from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.proving import inclusion_proof
 from audit.tlog.tiles import WIDTH, path
 
@@ -28,7 +29,7 @@ def make_receipt(log: Log, index: int) -> tuple[bytes, bytes]:
     if data is None:
         raise InputError(log.why_no_checkpoint())
     try:
-        size = note.checkpoint(note.decode(data)).size
+        size = read_checkpoint(note.decode(data)).size
         if index >= size:
             raise InputError(f"{log.address} has {counted(size, 'entry', 'entries')}, and so no entry {index}")
         number, at = divmod(index, WIDTH)

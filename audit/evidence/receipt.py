@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from audit.errors import AuditError, CheckError, FormatError, InputError
-from audit.findings import EXIT_CODES
 from audit.logs.log import Log
 from audit.plural import counted
+from audit.record.acknowledgement import Acknowledgement, read_acknowledgement
 from audit.record.entries import Close, Unknown, parse
 from audit.record.fields import SchemaError, hand_text
 from audit.tlog import note, receipt
-from audit.tlog.checkpoint import check_origin, is_test_name
+from audit.tlog.checkpoint import check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import check_inclusion, leaf_hash
 from audit.tlog.tiles import WIDTH
 from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
+from audit.verdict import judge
 
 
 @dataclass(slots=True)
@@ -48,20 +49,14 @@ class Evidence:
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
         """Verdict and exit code, by the rules of PROTOCOL.md section 10."""
-        if self.is_test and not allow_test:
-            return "test-record", EXIT_CODES["unreadable"]
         states = {step.state for step in self.steps}
-        if not self.proven:
-            verdict = "incomplete"
-        elif "fail" in states:
-            verdict = "invalid"
-        elif "unknown" in states:
-            verdict = "unreadable"
-        elif "missing" in states or not states:
-            verdict = "incomplete"
-        else:
-            return ("test-record" if self.is_test else "valid"), EXIT_CODES["valid"]
-        return verdict, EXIT_CODES[verdict]
+        return judge(
+            is_test=self.is_test,
+            allow_test=allow_test,
+            failed=self.proven and "fail" in states,
+            unreadable=self.proven and "unknown" in states,
+            incomplete=not self.proven or "missing" in states or not states,
+        )
 
     def add(self, name: str, error: AuditError | None, ok: str) -> None:
         """Notes a step that failed with `error`, or holds."""
@@ -96,7 +91,7 @@ def check_evidence(
                 evidence.steps.append(_witness_step(check_witnessed(given.note, witnesses)))
             return evidence
         signed = note.decode(data)
-        return _check_acknowledgement(signed, note.acknowledgement(signed), _pinned(key, witnesses, signed))
+        return _check_acknowledgement(signed, read_acknowledgement(signed), _pinned(key, witnesses, signed))
     except FormatError as error:
         raise InputError(f"neither a receipt nor an acknowledgement: {error}") from None
 
@@ -125,7 +120,7 @@ def _check_signature(evidence: Evidence, signed: note.Note, key: VerifierKey | N
         evidence.add("signature", None, f"by {key.name}")
 
 
-def _check_acknowledgement(signed: note.Note, said: note.Acknowledgement, key: VerifierKey | None) -> Evidence:
+def _check_acknowledgement(signed: note.Note, said: Acknowledgement, key: VerifierKey | None) -> Evidence:
     evidence = Evidence("acknowledgement", is_test=is_test_name(key, None))
     evidence.facts = {"hand": said.hand, "contributor": said.contributor, "value": said.value.hex()}
     _check_signature(evidence, signed, key)
@@ -183,7 +178,7 @@ def _entry_from(log: Log, index: int, size: int) -> bytes | None:
     if data is None:
         raise InputError(f"{log.address} has no checkpoint")
     try:
-        now = note.checkpoint(note.decode(data)).size
+        now = read_checkpoint(note.decode(data)).size
         number = index // WIDTH
         entries = log.entries(number, min(WIDTH, now - number * WIDTH)) if size <= now and index < now else None
     except FormatError as error:

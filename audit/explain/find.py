@@ -11,11 +11,10 @@ from audit.logs.log import Log
 from audit.plural import counted
 from audit.record.entries import Close, Commit, Offer, Unknown, parse
 from audit.record.fields import SchemaError, hand_text
-from audit.tlog.checkpoint import check_checkpoint, is_test_name
+from audit.tlog.checkpoint import Checkpoint, check_checkpoint, is_test_name
 from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import EMPTY_ROOT, Node, climb, full_root, leaf_hash
-from audit.tlog.note import Checkpoint
 from audit.tlog.tiles import WIDTH
 from audit.whole.lifecycle import follow_alone
 
@@ -32,7 +31,7 @@ class FoundHand:
         close: its close.
         parsed: all of its entries, each with its log index.
         unknown: the first entry of unknown schema that names the hand.
-        ways: for each entry the nodes between its leaf and the root; empty where no verifier key was given.
+        inclusion_paths: for each entry the nodes between its leaf and the root; empty where no verifier key was given.
         findings: what is wrong with the checkpoint, the tree, or the form and order of the hand's entries.
         is_test: the log or the hand is a test double's.
     """
@@ -44,7 +43,7 @@ class FoundHand:
     close: tuple[int, Close] | None = None
     parsed: list[tuple[int, Offer | Commit | Close]] = field(default_factory=list)
     unknown: int | None = None
-    ways: dict[int, list[Node]] = field(default_factory=dict)
+    inclusion_paths: dict[int, list[Node]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     is_test: bool = False
 
@@ -162,7 +161,7 @@ class _Tree:
         leaves = self._leaves.get(number, [])
         return leaves[within] if index is not None and within < len(leaves) else None
 
-    def way(self, index: int) -> list[Node]:
+    def inclusion_path(self, index: int) -> list[Node]:
         """The nodes between a leaf and the root."""
         number, within = divmod(index, WIDTH)
         return climb(self._leaves[number], within) + climb(self._bundles, number)
@@ -176,7 +175,7 @@ def _root(hashes: list[bytes]) -> bytes:
 
 def _check_places(found: FoundHand, tree: _Tree) -> None:
     for index, _, _ in found.entries:
-        found.ways[index] = tree.way(index)
+        found.inclusion_paths[index] = tree.inclusion_path(index)
     root, checkpoint = tree.root(), found.checkpoint
     if root != checkpoint.root:
         size = counted(checkpoint.size, "entry", "entries")

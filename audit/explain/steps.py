@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from audit import protocol
 from audit.explain.find import FoundHand, find_hand
-from audit.findings import EXIT_CODES, Finding
-from audit.hand.checks import Case, Outcome, check_hand, check_offered
+from audit.findings import Finding
+from audit.hand.checks import Case, HandResult, check_hand, check_offered
 from audit.hand.escrow import EscrowKeys
 from audit.logs.log import Log
 from audit.record.entries import Close, Commit, Offer
@@ -19,6 +19,7 @@ from audit.record.fields import hand_text
 from audit.tlog.earlier import read as read_earlier
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import leaf_hash
+from audit.verdict import judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Explanation:
     hand: str
     found: FoundHand
     opening: Offer | Commit
-    outcome: Outcome
+    outcome: HandResult
     key: VerifierKey | None
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -103,13 +104,14 @@ class Explanation:
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
         """Verdict and exit code. `holds` is of one hand: whether the log is valid, only `audit verify` can say."""
-        if self.found.is_test and not allow_test:
-            return "test-record", EXIT_CODES["unreadable"]
-        if self.findings:
-            return "invalid", EXIT_CODES["invalid"]
-        if self.close is not None and self.close.outcome == "lost":
-            return "incomplete", EXIT_CODES["incomplete"]
-        return ("test-record" if self.found.is_test else "holds"), EXIT_CODES["valid"]
+        return judge(
+            is_test=self.found.is_test,
+            allow_test=allow_test,
+            failed=bool(self.findings),
+            unreadable=False,
+            incomplete=self.close is not None and self.close.outcome == "lost",
+            holds="holds",
+        )
 
 
 def explain(
@@ -127,7 +129,7 @@ def explain(
         log: where to look for it.
         hand: its 16 bytes.
         keys: the auditor's escrow keys.
-        key: the verifier key that is pinned; without one the way from the entries to the signed root is left out.
+        key: the verifier key that is pinned; without one nothing leads from the entries to the signed root.
         since: earlier checkpoints or receipts, each with a name: this log must extend them. They need a key.
         show_sealed: give away a sealed hand's seed, deck and salts, where a key opens its escrow.
 
@@ -184,7 +186,7 @@ def _explain_places(told: Explanation) -> None:
     """Each entry's leaf, and where a key was given every node from there to the root that is signed."""
     root = told.found.checkpoint.root
     for index, kind, raw in told.found.entries:
-        nodes = told.found.ways.get(index)
+        nodes = told.found.inclusion_paths.get(index)
         parts: tuple[Part, ...] = (Part("00", b"\0"), Part(f"entry {index}, exact bytes", raw))
         stated = root if nodes == [] else None
         told.steps.append(Step(f"Leaf of entry {index} ({kind})", "sha256", parts, leaf_hash(raw), stated))

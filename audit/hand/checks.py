@@ -15,7 +15,7 @@ from audit import protocol
 from audit.errors import CheckError
 from audit.findings import Finding
 from audit.hand.escrow import EscrowKeys
-from audit.hand.replay import Play, may_complete, replay
+from audit.hand.replay import Replay, may_complete, replay
 from audit.record.entries import Close, Commit, Escrow, Offer, Openings
 from audit.record.fields import hand_text
 
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 @dataclass(slots=True, repr=False)
-class Outcome:
+class HandResult:
     """What the checks of one hand came to.
 
     Attributes:
@@ -44,7 +44,7 @@ class Outcome:
         findings: what is wrong, in the order found.
         seed: the revealed or escrowed seed, None where it is not known.
         deck: the derived deck (or a test record's own), None where it is not known.
-        play: the events played again, None while the hand is open.
+        replayed: the events played again, None while the hand is open.
         needs_key: the hand is sealed and no escrow key was given.
         escrow_key: the key (8 bytes) that a sealed hand names, None where none was given to hold it against.
     """
@@ -54,7 +54,7 @@ class Outcome:
     findings: list[Finding] = field(default_factory=list)
     seed: bytes | None = None
     deck: Sequence[str] | None = None
-    play: Play | None = None
+    replayed: Replay | None = None
     needs_key: bool = False
     escrow_key: bytes | None = None
 
@@ -151,7 +151,7 @@ def _against_offer(offer: Offer, commit: Commit, names: list[str]) -> str | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SeedOutcome:
+class SeedResult:
     """What `seed` came to: the seed where it is known, whether it is the committed one, and what is wrong."""
 
     made: bool = False
@@ -160,13 +160,13 @@ class SeedOutcome:
     wrong: str | None = None
 
 
-def check_seed(commit: Commit, close: Close, keys: EscrowKeys) -> SeedOutcome:
+def check_seed(commit: Commit, close: Close, keys: EscrowKeys) -> SeedResult:
     """`seed`: the revealed or escrowed seed matches its commitment, the escrow opens and matches its digest."""
     wrong = None
     seed = close.seed
     if commit.escrow is not None:
         if close.escrow is None:
-            return SeedOutcome()
+            return SeedResult()
         digest = protocol.escrow_digest(commit.hand, close.escrow)
         if digest != commit.escrow.digest:
             wrong = f"escrow digest: expected {commit.escrow.digest.hex()}, found {digest.hex()}"
@@ -177,13 +177,13 @@ def check_seed(commit: Commit, close: Close, keys: EscrowKeys) -> SeedOutcome:
             except CheckError as error:
                 wrong = wrong or str(error)
     if seed is None:
-        return SeedOutcome(made=commit.escrow is not None, wrong=wrong)
+        return SeedResult(made=commit.escrow is not None, wrong=wrong)
     found = protocol.seed_commitment(commit.hand, seed)
     committed = found == commit.seed_commitment
     if not committed and wrong is None:
         # The seed itself stays out of the message: a wrong one may be another hand's.
         wrong = f"seed commitment: expected {commit.seed_commitment.hex()}, the seed gives {found.hex()}"
-    return SeedOutcome(made=True, seed=seed, committed=committed, wrong=wrong)
+    return SeedResult(made=True, seed=seed, committed=committed, wrong=wrong)
 
 
 def check_deck(
@@ -299,17 +299,17 @@ def _check_opened(commit: Commit, openings: Openings, listed: bytes | None, deck
     return None
 
 
-def check_reveal(commit: Commit, close: Close, play: Play) -> str | None:
+def check_reveal(commit: Commit, close: Close, replayed: Replay) -> str | None:
     """`reveal`: what is revealed is what the policy asks, no less and no more (section 8)."""
     sealed = commit.reveal == "sealed"
     for member in ("seed", "card_commitments", "openings", "escrow"):
         wanted = sealed != (member == "seed")
         if (getattr(close, member) is not None) != wanted:
             return f"`{member}` must be {'present' if wanted else 'absent'} where the policy is {commit.reveal}"
-    if close.openings is None or play.fault is not None:
+    if close.openings is None or replayed.fault is not None:
         # Without knowing what the table saw there is nothing to compare the openings with.
         return None
-    opened, seen = set(close.openings.positions), set(play.seen())
+    opened, seen = set(close.openings.positions), set(replayed.seen())
     if unseen := sorted(opened - seen):
         return f"position {unseen[0]} is opened and the table never saw it"
     if unopened := sorted(seen - opened):
@@ -335,7 +335,7 @@ def check_escrow_key(escrow: Escrow, keys: EscrowKeys) -> str | None:
 
 def check_offered(
     offer: Offer, index: int, keys: EscrowKeys, close: Close | None = None, close_index: int = -1
-) -> Outcome:
+) -> HandResult:
     """Makes what checks there are of a hand that has no commit: it is open, or was lost.
 
     Args:
@@ -345,7 +345,7 @@ def check_offered(
         close: the close of a lost hand, the log's entry `close_index`.
         close_index: see above.
     """
-    outcome = Outcome(offer.hand)
+    outcome = HandResult(offer.hand)
     if offer.escrow is not None:
         outcome.note_escrow_key(index, offer.escrow, keys)
     if close is not None:
@@ -356,7 +356,7 @@ def check_offered(
     return outcome
 
 
-def _check_lost(outcome: Outcome, opening: Offer | Commit, close: Close, at: int) -> None:
+def _check_lost(outcome: HandResult, opening: Offer | Commit, close: Close, at: int) -> None:
     """Checks the close of a lost hand but for its events: its seed is gone, so there is no more to hold against it."""
     outcome.needs_key = False
     outcome.note("lifecycle", at, check_kind(opening, close))
@@ -365,7 +365,7 @@ def _check_lost(outcome: Outcome, opening: Offer | Commit, close: Close, at: int
     outcome.note("reveal", at, check_lost_reveal(close))
 
 
-def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
+def check_hand(case: Case, keys: EscrowKeys) -> HandResult:
     """Makes every check that looks at one hand alone.
 
     Args:
@@ -373,7 +373,7 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
         keys: the auditor's escrow keys.
     """
     commit, close = case.commit, case.close
-    outcome = Outcome(commit.hand)
+    outcome = HandResult(commit.hand)
     note = outcome.note
     if case.offer is not None:
         note("lifecycle", case.commit_index, check_repeat(case.offer, commit))
@@ -403,18 +403,18 @@ def check_hand(case: Case, keys: EscrowKeys) -> Outcome:
     if committed is not None or wrong is not None:
         outcome.made.append("deck")
         note("deck", at, wrong)
-    play = _check_dealing(outcome, commit, close, at)
+    replayed = _check_dealing(outcome, commit, close, at)
     if "reveal" not in outcome.made:
         outcome.made.append("reveal")
-    note("reveal", at, check_reveal(commit, close, play))
+    note("reveal", at, check_reveal(commit, close, replayed))
     if commit.reveal == "sealed" and (close.card_commitments is not None or close.openings is not None):
         outcome.made.append("opening")
         note("opening", at, check_opening(commit, close, outcome.deck))
     return outcome
 
 
-def _check_dealing(outcome: Outcome, commit: Commit, close: Close, at: int) -> Play:
-    outcome.play = replay(commit.game, len(protocol.DECKS[commit.deck]), commit.seats, close.events)
+def _check_dealing(outcome: HandResult, commit: Commit, close: Close, at: int) -> Replay:
+    outcome.replayed = replay(commit.game, len(protocol.DECKS[commit.deck]), commit.seats, close.events)
     outcome.made.append("dealing")
-    outcome.note("dealing", at, outcome.play.fault)
-    return outcome.play
+    outcome.note("dealing", at, outcome.replayed.fault)
+    return outcome.replayed

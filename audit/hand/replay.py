@@ -15,7 +15,7 @@ class _Fault(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class Replay:
     """What the events of a hand come to.
 
     Attributes:
@@ -147,7 +147,7 @@ def _row(position: int, seat: int, face: str) -> str:
     return f"position {position} {face} to {f'seat {seat}' if seat else 'the board'}"
 
 
-def replay(game: str, size: int, seats: tuple[int, ...], events: Sequence[Event]) -> Play:
+def replay(game: str, size: int, seats: tuple[int, ...], events: Sequence[Event]) -> Replay:
     """Plays a hand's events again (check `dealing`).
 
     Args:
@@ -170,4 +170,4 @@ def replay(game: str, size: int, seats: tuple[int, ...], events: Sequence[Event]
                 table.draw(event)
     except _Fault as found:
         fault = str(found)
-    return Play(fault, tuple(table.dealt), tuple(table.shown))
+    return Replay(fault, tuple(table.dealt), tuple(table.shown))

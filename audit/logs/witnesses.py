@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from audit.errors import InputError
-from audit.logs.log import open_log
+from audit.logs import open_log
 from audit.protocol import sha256
 
 

@@ -1,15 +1,11 @@
-"""One hand explained, as text with a command under every hash, or as JSON."""
+"""One hand explained, as text with a command under every hash."""
 
 from __future__ import annotations
-
-import json
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from audit.explain.steps import Explanation, Step
-from audit.findings import EXIT_CODES
 from audit.plural import counted
 from audit.record.entries import Close
 from audit.record.events import Deal, Draw, Fold
@@ -107,45 +103,3 @@ def _print_step(number: int, step: Step, out: Console) -> None:
         out.print(Text.assemble("     ", mark))
     for line in step.says.splitlines():
         out.print(Text(f"     {line}"))
-
-
-def render(told: Explanation, allow_test: bool) -> str:
-    """The explanation as text of JSON."""
-    play, tree = told.outcome.play, told.found.checkpoint
-    verdict, code = told.judge(allow_test)
-    value = {
-        **_empty(verdict, told.hand, code),
-        "checkpoint": {"origin": tree.origin, "size": tree.size, "root": tree.root.hex()},
-        "entries": [
-            {"index": index, "kind": kind, "entry": raw.decode("ascii")} for index, kind, raw in told.found.entries
-        ],
-        "seen_positions": list(play.seen()) if play is not None else [],
-        "notes": told.notes,
-        "steps": [
-            {
-                "title": step.title,
-                "function": step.function,
-                "parts": [{"label": part.label, "hex": part.data.hex()} for part in step.parts],
-                "input": step.preimage.hex(),
-                "output": step.output.hex(),
-                "stated": None if step.stated is None else step.stated.hex(),
-                "holds": step.holds,
-            }
-            for step in told.steps
-        ],
-        "checks": told.made,
-        "findings": [
-            {"check": f.check, "index": f.index, "detail": f.detail, "whole": list(f.whole)} for f in told.findings
-        ],
-    }
-    return json.dumps(value, indent=2)
-
-
-def render_unreadable(hand: str, why: str) -> str:
-    """What stands in for an explanation where there is nothing to explain, as text of JSON with the same members."""
-    return json.dumps({**_empty("unreadable", hand, EXIT_CODES["unreadable"]), "missing": [why]}, indent=2)
-
-
-def _empty(verdict: str, hand: str, code: int) -> dict[str, Any]:
-    lists = ("entries", "seen_positions", "notes", "steps", "checks", "findings", "missing")
-    return {"verdict": verdict, "hand": hand, "checkpoint": None, **{name: [] for name in lists}, "exit_code": code}

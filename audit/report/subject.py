@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from audit.code_digest import code_digest
 from audit.files import open_regular
 from audit.outside import without_password
-from audit.whole.verify import Report
+from audit.report.code_digest import code_digest
+from audit.whole.report import Report
 
 DISTRIBUTION = "cutcard"
 

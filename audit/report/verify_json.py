@@ -10,7 +10,7 @@ from audit.report import subject
 from audit.report.subject import Subject
 from audit.tlog.witnessed import Witnessed, time_text
 from audit.whole.rates import SeatVoids, TableRates
-from audit.whole.verify import Report
+from audit.whole.report import Report
 
 
 def as_json(report: Report, about: Subject) -> dict[str, Any]:

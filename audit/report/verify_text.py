@@ -16,7 +16,7 @@ from audit.report import subject
 from audit.report.subject import Subject
 from audit.tlog.witnessed import Witnessed
 from audit.whole.rates import SeatVoids, TableRates
-from audit.whole.verify import CheckCount, Report
+from audit.whole.report import CheckCount, Report
 
 TABLES_SHOWN = 30
 LINES_SHOWN = 20

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audit.errors import CheckError
-from audit.tlog.keys import SIGNATURE_BYTES, base64_encode, check_signature, derive_key_id, parse_key
+from audit.tlog.ed25519 import SIGNATURE_BYTES, check_signature
+from audit.tlog.keys import base64_encode, derive_key_id, parse_key
 from audit.tlog.note import Note, Signature
 
 _KIND = b"\x04"

@@ -9,6 +9,7 @@ from audit.errors import AuditError, CheckError, InputError
 from audit.findings import Finding
 from audit.plural import counted
 from audit.tlog import note, receipt
+from audit.tlog.checkpoint import Checkpoint, read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import root_from_inclusion
 
@@ -22,7 +23,7 @@ class Earlier:
 
     name: str
     text: str
-    checkpoint: note.Checkpoint
+    checkpoint: Checkpoint
     index: int | None = None
     proof: tuple[bytes, ...] = ()
     cosigned: str | None = None
@@ -41,7 +42,7 @@ def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
             earlier = Earlier(name, _text(data.partition(b"\n\n")[2]), given.checkpoint, given.index, given.proof)
         else:
             signed = note.decode(data)
-            earlier = Earlier(name, _text(data), note.checkpoint(signed))
+            earlier = Earlier(name, _text(data), read_checkpoint(signed))
         note.check_signed(signed, key)
     except AuditError as error:
         raise InputError(f"{name} is no earlier checkpoint or receipt of this log: {error}") from None
@@ -51,7 +52,7 @@ def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
 
 
 def check_append_only(
-    earlier: Earlier, now: note.Checkpoint, data: bytes, root: bytes | None, leaf: bytes | None
+    earlier: Earlier, now: Checkpoint, data: bytes, root: bytes | None, leaf: bytes | None
 ) -> Iterator[Finding]:
     """The check `append-only` for one earlier state.
 

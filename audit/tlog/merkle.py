@@ -63,7 +63,7 @@ def climb(hashes: Sequence[bytes], index: int) -> list[Node]:
     return nodes
 
 
-class Peaks:
+class CompactRange:
     """The roots of the full subtrees that a growing tree consists of: O(log n) memory."""
 
     def __init__(self) -> None:
@@ -76,14 +76,14 @@ class Peaks:
             height += 1
         self._peaks.append((height, root))
 
-    def extend(self, other: Peaks) -> None:
+    def extend(self, other: CompactRange) -> None:
         """Adds the subtrees of a stretch that begins where this tree ends."""
         for height, root in other._peaks:
             self.append(root, height)
 
-    def copy(self) -> Peaks:
+    def copy(self) -> CompactRange:
         """An independent copy, for the root at an earlier size."""
-        other = Peaks()
+        other = CompactRange()
         other._peaks = list(self._peaks)
         return other
 

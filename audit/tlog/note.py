@@ -1,21 +1,16 @@
-"""C2SP signed notes (c2sp.org/signed-note): a text and who signed it; and what checkpoints and acknowledgements say."""
+"""C2SP signed notes (c2sp.org/signed-note): a text and who signed it."""
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from audit.errors import CheckError, FormatError
-from audit.protocol import HASH_BYTES
-from audit.record.fields import ID, UUID
-from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, base64_encode, check_signature, is_name
+from audit.tlog.ed25519 import check_signature
+from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, base64_encode, is_name
 
 MAX_NOTE_BYTES = 1_000_000
 """Witnesses and strangers may sign too: how many lines there are makes no difference up to here."""
 _DASH = "\u2014 "
-_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
-_VALUE = re.compile(r"[0-9a-f]{64}")
-ACKNOWLEDGEMENT = "cutcard/v1/entropy"
 
 
 class Signature(NamedTuple):
@@ -31,22 +26,6 @@ class Note(NamedTuple):
 
     text: str
     signatures: tuple[Signature, ...]
-
-
-class Checkpoint(NamedTuple):
-    """A log's state: its origin, its size and its root (32 bytes)."""
-
-    origin: str
-    size: int
-    root: bytes
-
-
-class Acknowledgement(NamedTuple):
-    """That a value was taken: hand (UUID text), contributor and value (32 bytes)."""
-
-    hand: str
-    contributor: str
-    value: bytes
 
 
 def decode(data: bytes) -> Note:
@@ -95,47 +74,3 @@ def check_signed(note: Note, key: VerifierKey) -> None:
 def note_line(signature: Signature) -> str:
     """Returns a signature as a line of a signed note, its newline with it."""
     return f"{_DASH}{signature.name} {base64_encode(signature.key_id + signature.signature)}\n"
-
-
-def checkpoint(note: Note, *, extensions: bool = False) -> Checkpoint:
-    """Reads a checkpoint from a note's text (c2sp.org/tlog-checkpoint).
-
-    Args:
-        note: the signed note.
-        extensions: pass extension lines over, which other logs may have and this one never has.
-
-    Raises:
-        FormatError: it is not one.
-    """
-    lines = note.text.split("\n")[:-1]
-    if len(lines) < 3:
-        raise FormatError("not a checkpoint: fewer than three lines")
-    origin, size, root = lines[:3]
-    if not origin:
-        raise FormatError("not a checkpoint: the origin is empty")
-    if not _SIZE.fullmatch(size):
-        raise FormatError("not a checkpoint: the size is not a plain decimal number")
-    try:
-        root_hash = base64_decode(root)
-    except FormatError as error:
-        raise FormatError(f"not a checkpoint: the root is {error}") from None
-    if len(root_hash) != HASH_BYTES:
-        raise FormatError(f"not a checkpoint: a root of {len(root_hash)} bytes")
-    if len(lines) > 3 and not extensions:
-        raise FormatError("a checkpoint with extension lines, which this log never has")
-    return Checkpoint(origin, int(size), root_hash)
-
-
-def acknowledgement(note: Note) -> Acknowledgement:
-    """Reads an acknowledgement of a contributed value (PROTOCOL.md section 3) from a note's text.
-
-    Raises:
-        FormatError: it is not one.
-    """
-    lines = note.text.split("\n")[:-1]
-    if len(lines) != 4 or lines[0] != ACKNOWLEDGEMENT:
-        raise FormatError("not an acknowledgement")
-    _, hand, contributor, value = lines
-    if not (UUID.fullmatch(hand) and ID.fullmatch(contributor) and _VALUE.fullmatch(value)):
-        raise FormatError("an acknowledgement with a malformed hand, contributor or value")
-    return Acknowledgement(hand, contributor, bytes.fromhex(value))

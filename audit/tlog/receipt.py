@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from audit.errors import FormatError
 from audit.protocol import HASH_BYTES
+from audit.tlog.checkpoint import Checkpoint, read_checkpoint
 from audit.tlog.keys import base64_decode, base64_encode
-from audit.tlog.note import Checkpoint, Note, checkpoint
+from audit.tlog.note import Note
 from audit.tlog.note import decode as decode_note
 
 HEADER = "c2sp.org/tlog-proof@v1"
@@ -62,4 +63,4 @@ def decode(data: bytes) -> Receipt:
     if any(len(node) != HASH_BYTES for node in proof):
         raise FormatError("a receipt with a hash that is not 32 bytes long")
     signed = decode_note(rest)
-    return Receipt(int(index[1]), proof, signed, checkpoint(signed))
+    return Receipt(int(index[1]), proof, signed, read_checkpoint(signed))

@@ -10,6 +10,7 @@ from audit.errors import AuditError, CheckError, FormatError, InputError
 from audit.logs.log import Log
 from audit.logs.witnesses import held_checkpoint
 from audit.tlog import note
+from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.cosignature import cosigned_at
 from audit.tlog.earlier import Earlier
 from audit.tlog.earlier import read as read_earlier
@@ -94,6 +95,6 @@ def _size(data: bytes, key: VerifierKey) -> float:
     try:
         signed = note.decode(data)
         note.check_signed(signed, key)
-        return note.checkpoint(signed).size
+        return read_checkpoint(signed).size
     except (FormatError, CheckError):
         return float("inf")

@@ -15,7 +15,7 @@ from tempfile import SpooledTemporaryFile
 from types import MappingProxyType
 from typing import NamedTuple
 
-from audit.findings import Finding, Several, Tally
+from audit.findings import Finding, FirstFew, Tally
 from audit.record.entries import Close, Commit, Offer
 from audit.record.events import Fold, Show
 from audit.record.fields import hand_text
@@ -88,7 +88,7 @@ def trace_of(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trac
     return OfferTrace(at, entry.hand, entry.table, entry.number, len(entry.seat_keys), kept)
 
 
-class Unchecked(NamedTuple):
+class SplitHand(NamedTuple):
     """The bytes of a hand that was not checked where it was read, with their log indexes; an open one may lack some."""
 
     commit: tuple[int, bytes] | None
@@ -243,7 +243,7 @@ class Lifecycle:
             self._fail(trace.at, trace.hand, f"names no offer: expected {hand.opened}")
         return hand
 
-    def close(self, trace: CloseTrace) -> Unchecked | None:
+    def close(self, trace: CloseTrace) -> SplitHand | None:
         """Follows a close; the hand's bytes where it is still to be checked."""
         hand, opening = self._named(trace)
         if hand is None or hand.hand != trace.hand or (trace.commit is None and hand.commits):
@@ -251,15 +251,15 @@ class Lifecycle:
         if hand is None:
             return None
         self._end(hand, trace)
-        return self._unchecked(hand, opening, trace) if opening is not None else None
+        return self._split_hand(hand, opening, trace) if opening is not None else None
 
-    def _unchecked(self, hand: Hand, opening: Opened | None, close: CloseTrace | None) -> Unchecked | None:
+    def _split_hand(self, hand: Hand, opening: Opened | None, close: CloseTrace | None) -> SplitHand | None:
         """What is still to be checked once the hand that `opening` began is closed by `close`, or stays open."""
         if (opening is not None and opening.kept is None) or (close is not None and close.raw is None):
             return None
         commit = self._kept.read(opening) if opening is not hand.offer else None
         end = (close.at, close.raw) if close is not None and close.raw is not None else None
-        return Unchecked(commit, self._kept.read(hand.offer), end, hand.without_offer)
+        return SplitHand(commit, self._kept.read(hand.offer), end, hand.without_offer)
 
     def _named(self, trace: CloseTrace) -> tuple[Hand | None, Opened | None]:
         """The open hand that a close names by its commit or, one that was lost, by its offer; and that entry."""
@@ -292,17 +292,17 @@ class Lifecycle:
         # Where the hand and the entry named are two open hands, nobody can say which of them this close belongs to.
         return by_name, expected if by_index is None or by_index is by_name else None
 
-    def finish(self) -> Iterator[Unchecked]:
+    def finish(self) -> Iterator[SplitHand]:
         """Ends the log: says which hands are open, and gives what is still to be checked of them."""
-        still_open = Several("open hand", "open hands")
+        still_open = FirstFew("open hand", "open hands")
         for hand in self._open_hands():
             if self.tables[hand.table].current is hand:
                 still_open.add(f"{hand.name} is open: number {hand.number} at table {hand.table}")
             openings: list[Opened | None] = [*hand.commits]
             for commit in openings or [None]:
-                unchecked = self._unchecked(hand, commit, None)
-                if unchecked is not None:
-                    yield unchecked
+                split = self._split_hand(hand, commit, None)
+                if split is not None:
+                    yield split
         self._tally.missing += [*self.lost.texts(), *still_open.texts()]
 
     def shared_ids(self) -> Iterator[Finding]:

@@ -7,48 +7,48 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 
-from audit.whole.lifecycle import Unchecked
-from audit.whole.stretch import Checked, Read, Setting, Stretch, check_unchecked, read_stretch
+from audit.whole.lifecycle import SplitHand
+from audit.whole.stretch import HandResults, Job, Stretch, StretchResult, check_split_hands, read_stretch
 
-_setting: Setting | None = None
+_job: Job | None = None
 """What this process checks with, where it is one of several."""
 
 
-def _start(setting: Setting) -> None:
-    global _setting
-    _setting = setting
+def _start(job: Job) -> None:
+    global _job
+    _job = job
 
 
-def _read(stretch: Stretch) -> Read:
-    assert _setting is not None
-    return read_stretch(_setting, stretch)
+def _read(stretch: Stretch) -> StretchResult:
+    assert _job is not None
+    return read_stretch(_job, stretch)
 
 
-def _check(batch: list[Unchecked]) -> Checked:
-    assert _setting is not None
-    return check_unchecked(_setting, batch)
+def _check(batch: list[SplitHand]) -> HandResults:
+    assert _job is not None
+    return check_split_hands(_job, batch)
 
 
 class Workers:
-    """One process or several that check with one setting; results do not depend on how many there are."""
+    """One process or several that check with one job; results do not depend on how many there are."""
 
-    def __init__(self, setting: Setting, processes: int) -> None:
-        self._setting = setting
+    def __init__(self, job: Job, processes: int) -> None:
+        self._job = job
         self._processes = processes
         self._pool: ProcessPoolExecutor | None = None
         if processes > 1:
             # Started afresh, not forked: a fork in the middle of gRPC's threads may hang.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(processes, context, initializer=_start, initargs=(setting,))
-        self._batches: list[Future[Checked]] = []
+            self._pool = ProcessPoolExecutor(processes, context, initializer=_start, initargs=(job,))
+        self._batches: list[Future[HandResults]] = []
 
-    def read(self, stretches: Iterable[Stretch]) -> Iterator[Read]:
+    def read(self, stretches: Iterable[Stretch]) -> Iterator[StretchResult]:
         """Reads every stretch, in order; a few are read ahead, never more."""
         if self._pool is None:
             for stretch in stretches:
-                yield read_stretch(self._setting, stretch)
+                yield read_stretch(self._job, stretch)
             return
-        ahead: deque[Future[Read]] = deque()
+        ahead: deque[Future[StretchResult]] = deque()
         for stretch in stretches:
             ahead.append(self._pool.submit(_read, stretch))
             if len(ahead) > 2 * self._processes:
@@ -56,10 +56,10 @@ class Workers:
         while ahead:
             yield ahead.popleft().result()
 
-    def check(self, batch: list[Unchecked]) -> Iterator[Checked]:
+    def check(self, batch: list[SplitHand]) -> Iterator[HandResults]:
         """Hands in hands to be checked; gives the results that are ready."""
         if self._pool is None:
-            yield check_unchecked(self._setting, batch)
+            yield check_split_hands(self._job, batch)
             return
         if len(self._batches) > 8 * self._processes:
             yield self._batches.pop(0).result()  # whoever hands in faster than hands are checked waits
@@ -69,7 +69,7 @@ class Workers:
         for future in ready:
             yield future.result()
 
-    def rest(self) -> Iterator[Checked]:
+    def rest(self) -> Iterator[HandResults]:
         """The results of `check` that are still to come."""
         for future in self._batches:
             yield future.result()

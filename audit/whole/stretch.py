@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 
 from audit.errors import FormatError
 from audit.findings import Finding
-from audit.hand.checks import Case, Outcome, check_hand, check_offered
+from audit.hand.checks import Case, HandResult, check_hand, check_offered
 from audit.hand.escrow import EscrowKeys
 from audit.hand.verified_deck import Dealt, dealt_hand
 from audit.logs.log import Log
 from audit.protocol import HASH_BYTES, sha256
 from audit.record.entries import Close, Commit, Offer, Unknown, parse
 from audit.record.fields import SchemaError, hand_text
-from audit.tlog.merkle import Peaks, full_root, leaf_hash
+from audit.tlog.merkle import CompactRange, full_root, leaf_hash
 from audit.tlog.tiles import WIDTH, path
-from audit.whole.lifecycle import Trace, Unchecked, trace_of
+from audit.whole.lifecycle import SplitHand, Trace, trace_of
 from audit.whole.voids import VoidedHand, voided_hand
 
 BUNDLES = 8
@@ -32,7 +32,7 @@ SEED_KEY_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Job:
     """What every stretch is checked with."""
 
     log: Log
@@ -52,7 +52,7 @@ class Stretch:
 
 
 @dataclass(slots=True)
-class Checked:
+class HandResults:
     """What checking some hands came to; sums of it are what checking all of them came to."""
 
     made: Counter[str] = field(default_factory=Counter)
@@ -65,7 +65,7 @@ class Checked:
 
 
 @dataclass(slots=True)
-class Read:
+class StretchResult:
     """What a stretch came to.
 
     Attributes:
@@ -81,10 +81,10 @@ class Read:
         times: the earliest and the latest time that they say, None where none says any.
     """
 
-    hands: Checked = field(default_factory=Checked)
+    hands: HandResults = field(default_factory=HandResults)
     traces: list[Trace] = field(default_factory=list)
-    roots: list[Peaks | None] = field(default_factory=list)
-    roots_at: dict[int, Peaks | None] = field(default_factory=dict)
+    roots: list[CompactRange | None] = field(default_factory=list)
+    roots_at: dict[int, CompactRange | None] = field(default_factory=dict)
     leaves: dict[int, bytes] = field(default_factory=dict)
     unknown: list[tuple[int, str]] = field(default_factory=list)
     missing_tiles: list[str] = field(default_factory=list)
@@ -93,9 +93,9 @@ class Read:
     times: tuple[str, str] | None = None
 
 
-def read_stretch(setting: Setting, stretch: Stretch) -> Read:
+def read_stretch(job: Job, stretch: Stretch) -> StretchResult:
     """Reads and checks one stretch of the log."""
-    reader = _Reader(setting, stretch)
+    reader = _StretchReader(job, stretch)
     # A stretch makes many small values and no cycles: looking for cycles meanwhile would take a tenth of the time.
     was_enabled = gc.isenabled()
     gc.disable()
@@ -108,9 +108,9 @@ def read_stretch(setting: Setting, stretch: Stretch) -> Read:
             gc.enable()
 
 
-def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
+def check_split_hands(job: Job, batch: list[SplitHand]) -> HandResults:
     """Checks hands whose entries lie in different stretches, or that are still open."""
-    checked = Checked()
+    checked = HandResults()
     for item in batch:
         commit = parse(item.commit[1]) if item.commit is not None else None
         offer = parse(item.offer[1]) if item.offer is not None else None
@@ -120,23 +120,23 @@ def check_unchecked(setting: Setting, batch: list[Unchecked]) -> Checked:
         assert close is None or isinstance(close, Close)
         at = item.close[0] if item.close is not None else -1
         if commit is not None and item.commit is not None:
-            _add_hand(setting, Case(commit, item.commit[0], offer, close, at, item.without_offer), checked)
+            _add_hand(job, Case(commit, item.commit[0], offer, close, at, item.without_offer), checked)
         elif offer is not None and item.offer is not None:
-            _add_outcome(check_offered(offer, item.offer[0], setting.keys, close, at), checked)
+            _add_outcome(check_offered(offer, item.offer[0], job.keys, close, at), checked)
     return checked
 
 
-class _Reader:
+class _StretchReader:
     """Reads a stretch bundle by bundle, then checks each hand that lies wholly within it."""
 
-    def __init__(self, setting: Setting, stretch: Stretch) -> None:
-        self._setting = setting
+    def __init__(self, job: Job, stretch: Stretch) -> None:
+        self._job = job
         self._stretch = stretch
-        self._read = Read()
+        self._read = StretchResult()
         self._held: dict[int, tuple[Offer | Commit | Close, bytes]] = {}
         self._settled: set[int] = set()
 
-    def finish(self) -> Read:
+    def finish(self) -> StretchResult:
         """Checks the hands and gives what the stretch came to.
 
         To read first and check afterwards is quicker than to take turns: each keeps its code in the processor's cache.
@@ -145,7 +145,7 @@ class _Reader:
             if isinstance(entry, Close) and entry.commit is not None:
                 case = self._whole_hand(at, entry, entry.commit)
                 if case is not None:
-                    _add_hand(self._setting, case, self._read.hands)
+                    _add_hand(self._job, case, self._read.hands)
         self._read.traces = [
             trace_of(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
         ]
@@ -154,9 +154,9 @@ class _Reader:
 
     def read_bundle(self, number: int) -> None:
         """Reads a bundle and its tile of level 0."""
-        read, log = self._read, self._setting.log
+        read, log = self._read, self._job.log
         first = number * WIDTH
-        width = min(WIDTH, self._setting.size - first)
+        width = min(WIDTH, self._job.size - first)
         where = path("entries", number, width)
         raws = None
         try:
@@ -185,7 +185,7 @@ class _Reader:
     def _tile(self, number: int, width: int) -> bytes | None:
         where = path(0, number, width)
         try:
-            tile = self._setting.log.tile(0, number, width)
+            tile = self._job.log.tile(0, number, width)
         except FormatError as error:
             self._fail("checkpoint", number * WIDTH, None, f"{where}: {error}")
             return None
@@ -256,8 +256,8 @@ class _Reader:
         return Case(commit, commit_index, offer, close, at)
 
 
-def _subtree(hashes: list[bytes]) -> Peaks:
-    peaks = Peaks()
+def _subtree(hashes: list[bytes]) -> CompactRange:
+    peaks = CompactRange()
     if len(hashes) == WIDTH:
         peaks.append(full_root(hashes), height=8)
     else:
@@ -266,7 +266,7 @@ def _subtree(hashes: list[bytes]) -> Peaks:
     return peaks
 
 
-def _add_outcome(outcome: Outcome, checked: Checked) -> None:
+def _add_outcome(outcome: HandResult, checked: HandResults) -> None:
     checked.made.update(outcome.made)
     checked.findings += outcome.findings
     checked.without_key += outcome.needs_key
@@ -274,17 +274,17 @@ def _add_outcome(outcome: Outcome, checked: Checked) -> None:
         checked.escrow_keys[outcome.escrow_key] += 1
 
 
-def _add_hand(setting: Setting, case: Case, checked: Checked) -> None:
-    outcome = check_hand(case, setting.keys)
+def _add_hand(job: Job, case: Case, checked: HandResults) -> None:
+    outcome = check_hand(case, job.keys)
     _add_outcome(outcome, checked)
     if outcome.seed is not None:
         checked.seeds.append((sha256(outcome.seed)[:SEED_KEY_BYTES], case.close_index, case.commit.hand))
     checked.voids += _voided(case, outcome)
-    if setting.want_decks and not outcome.findings and outcome.deck is not None:
+    if job.want_decks and not outcome.findings and outcome.deck is not None:
         checked.dealt.append(dealt_hand(case, outcome.deck))
 
 
-def _voided(case: Case, outcome: Outcome) -> Iterator[VoidedHand]:
+def _voided(case: Case, outcome: HandResult) -> Iterator[VoidedHand]:
     close = case.close
     if close is not None and close.outcome == "void" and outcome.deck is not None:
         hand = voided_hand(case.commit, outcome.deck)

@@ -8,9 +8,9 @@ from audit.errors import FormatError
 from audit.findings import Finding
 from audit.logs.log import Log
 from audit.protocol import HASH_BYTES
-from audit.tlog.merkle import EMPTY_ROOT, Peaks
+from audit.tlog.merkle import EMPTY_ROOT, CompactRange
 from audit.tlog.tiles import WIDTH, UpperTiles, path
-from audit.whole.stretch import Read
+from audit.whole.stretch import StretchResult
 
 
 class Tree:
@@ -27,7 +27,7 @@ class Tree:
         self._log = log
         self._size = size
         self._wanted = set(sizes)
-        self._peaks: Peaks | None = Peaks()
+        self._peaks: CompactRange | None = CompactRange()
         self._upper = UpperTiles()
         self._done = 0
         self.roots: dict[int, bytes] = {0: EMPTY_ROOT}
@@ -35,7 +35,7 @@ class Tree:
         self.tiles = 0
         self.missing: list[str] = []
 
-    def grow(self, read: Read) -> Iterator[Finding]:
+    def grow(self, read: StretchResult) -> Iterator[Finding]:
         """Takes the next stretch."""
         self.leaves.update(read.leaves)
         for subtree in read.roots:
@@ -88,7 +88,7 @@ def _hash(joined: bytes, number: int) -> bytes:
     return joined[HASH_BYTES * number : HASH_BYTES * (number + 1)]
 
 
-def _joined(peaks: Peaks, part: Peaks) -> Peaks:
+def _joined(peaks: CompactRange, part: CompactRange) -> CompactRange:
     whole = peaks.copy()
     whole.extend(part)
     return whole

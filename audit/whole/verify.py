@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from audit.errors import FormatError, InputError
-from audit.findings import CHECKS, Finding, Several, Tally
+from audit.findings import CHECKS, Finding, FirstFew, Tally
 from audit.hand.escrow import EscrowKeys
 from audit.hand.verified_deck import Dealt
 from audit.logs.log import Log
@@ -17,19 +17,19 @@ from audit.plural import counted
 from audit.protocol import sha256
 from audit.record.fields import hand_text
 from audit.tlog import note
-from audit.tlog.checkpoint import check_checkpoint, is_test_name
+from audit.tlog.checkpoint import Checkpoint, check_checkpoint, is_test_name
 from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.earlier import read as read_earlier
 from audit.tlog.keys import VerifierKey
 from audit.tlog.tiles import WIDTH
 from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
 from audit.whole.asking import ask_witnesses, newest_checkpoint
-from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, Kept, Lifecycle, Trace, Unchecked
-from audit.whole.lost import LostHand
+from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES, CloseTrace, Kept, Lifecycle, SplitHand, Trace
 from audit.whole.pool import Workers
 from audit.whole.rates import TableRates, VoidTest
 from audit.whole.repeats import Duplicates
-from audit.whole.stretch import BUNDLES, SEED_KEY_BYTES, Checked, Read, Setting, Stretch
+from audit.whole.report import CheckCount, HandCounts, Report
+from audit.whole.stretch import BUNDLES, SEED_KEY_BYTES, HandResults, Job, Stretch, StretchResult
 from audit.whole.tree import Tree
 
 BATCH = 64
@@ -66,72 +66,6 @@ class Options:
     processes: int = 1
     witnesses: Demand | None = None
     ask_witnesses: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CheckCount:
-    """One check of section 10: how often it was made, and how many findings there are."""
-
-    name: str
-    made: int
-    failed: int
-
-
-@dataclass(frozen=True, slots=True)
-class HandCounts:
-    """How a log's hands ended, how many went without contributions, and how many had seats that brought a key."""
-
-    total: int
-    completed: int
-    void: int
-    lost: int
-    open: int
-    without_contributions: int
-    with_sealed_seats: int
-    sealed_seats: int
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What an audit came to.
-
-    Attributes:
-        address: where the log was read from.
-        checkpoint: the log's state as audited, None where there is none that decodes.
-        verdict: `valid`, `invalid`, `incomplete`, `unreadable` or `test-record`.
-        exit_code: what the command ends with.
-        hands: how the hands ended.
-        entries: how many entries were read.
-        checks: all checks, in section 10's order.
-        findings: what is wrong, in log order; at most `audit.findings.KEPT` of each check.
-        missing: what could not be checked or read, and why.
-        tables: rates by table, in the order of their ids.
-        key_name: whose log the verifier key is for that was pinned; None where none was.
-        key_id: its id, in hex.
-        checkpoint_sha256: of the checkpoint's bytes, in hex; None where there is none.
-        first: the earliest time that an entry says, as the log has it; None where no entry was read.
-        last: the latest.
-        lost: the lost hands, in the order of their closes; at most `audit.findings.KEPT`.
-        witnessed: the result of the check `witness`, None where it was not made.
-    """
-
-    address: str
-    checkpoint: note.Checkpoint | None
-    verdict: str
-    exit_code: int
-    hands: HandCounts
-    entries: int
-    checks: tuple[CheckCount, ...]
-    findings: tuple[Finding, ...]
-    missing: tuple[str, ...]
-    tables: dict[str, TableRates]
-    key_name: str | None = None
-    key_id: str | None = None
-    checkpoint_sha256: str | None = None
-    first: str | None = None
-    last: str | None = None
-    lost: tuple[LostHand, ...] = ()
-    witnessed: Witnessed | None = None
 
 
 def verify(
@@ -186,7 +120,7 @@ class _Audit:
         self._tally = Tally(take_finding=take_finding)
         self._lifecycle = Lifecycle(self._tally, hands, kept)
         self._voids = VoidTest()
-        self._checkpoint: note.Checkpoint | None = None
+        self._checkpoint: Checkpoint | None = None
         self._note = b""
         self._key = options.key
         self._witnessed: Witnessed | None = None
@@ -196,9 +130,9 @@ class _Audit:
         self._without_key = 0
         self._escrow_keys: Counter[bytes] = Counter()
         self._other_keys = Tally()
-        self._missing_tiles = Several("hash tile that is not there", "hash tiles that are not there")
-        self._unknown = Several("unknown entry", "unknown entries")
-        self._unchecked: list[Unchecked] = []
+        self._missing_tiles = FirstFew("hash tile that is not there", "hash tiles that are not there")
+        self._unknown = FirstFew("unknown entry", "unknown entries")
+        self._split_hands: list[SplitHand] = []
 
     def run(self) -> Report:
         try:
@@ -271,17 +205,17 @@ class _Audit:
         if self._witnessed.missing is not None:
             self._tally.missing.append(self._witnessed.missing)
 
-    def _read_entries(self, checkpoint: note.Checkpoint) -> None:
+    def _read_entries(self, checkpoint: Checkpoint) -> None:
         size = checkpoint.size
         sizes = tuple(e.checkpoint.size for e in self._earlier)
         leaves = tuple(e.index for e in self._earlier if e.index is not None)
         tree = Tree(self._log, size, sizes)
-        setting = Setting(self._log, self._options.escrow, size, self._take_decks is not None)
+        job = Job(self._log, self._options.escrow, size, self._take_decks is not None)
         bundles = -(-size // WIDTH)
-        workers = Workers(setting, min(self._options.processes, -(-bundles // BUNDLES)))
+        workers = Workers(job, min(self._options.processes, -(-bundles // BUNDLES)))
         try:
             self._read_stretches(workers, tree, bundles, sizes, leaves)
-            self._hand_in(workers, self._unchecked)
+            self._hand_in(workers, self._split_hands)
             still_open = self._lifecycle.finish()
             while batch := list(islice(still_open, BATCH)):
                 self._hand_in(workers, batch)
@@ -318,7 +252,7 @@ class _Audit:
                 after = (number * BUNDLES - in_a_row) * WIDTH
                 raise InputError(f"no entries from {after} on for {in_a_row} bundles: the rest was not looked for")
 
-    def _follow(self, read: Read, workers: Workers) -> None:
+    def _follow(self, read: StretchResult, workers: Workers) -> None:
         """Takes what a stretch came to: unknown entries first, since they may explain what comes after them."""
         self._entries += read.entries
         if read.times is not None:
@@ -331,30 +265,30 @@ class _Audit:
         self._name_missing(read.missing_tiles)
         self._tally.made["lifecycle"] += len(read.traces)
         for trace in read.traces:
-            unchecked = self._follow_trace(trace)
-            if unchecked is not None:
-                self._unchecked.append(unchecked)
+            split = self._follow_trace(trace)
+            if split is not None:
+                self._split_hands.append(split)
         self._take(read.hands)
-        if len(self._unchecked) >= BATCH:
-            self._hand_in(workers, self._unchecked)
-            self._unchecked = []
+        if len(self._split_hands) >= BATCH:
+            self._hand_in(workers, self._split_hands)
+            self._split_hands = []
 
     def _name_missing(self, tiles: list[str]) -> None:
         for tile in tiles:
             self._missing_tiles.add(f"hash tile {tile} is not there")
 
-    def _follow_trace(self, trace: Trace) -> Unchecked | None:
+    def _follow_trace(self, trace: Trace) -> SplitHand | None:
         if isinstance(trace, CloseTrace):
             return self._lifecycle.close(trace)
         self._lifecycle.follow(trace)
         return None
 
-    def _hand_in(self, workers: Workers, batch: list[Unchecked]) -> None:
+    def _hand_in(self, workers: Workers, batch: list[SplitHand]) -> None:
         if batch:
             for checked in workers.check(batch):
                 self._take(checked)
 
-    def _take(self, checked: Checked) -> None:
+    def _take(self, checked: HandResults) -> None:
         self._tally.made.update(checked.made)
         self._add(checked.findings)
         self._without_key += checked.without_key
@@ -380,7 +314,7 @@ class _Audit:
         if any(key in ours for key in named):
             self._tally.take_over(self._other_keys)
             return
-        keys = Several("key", "keys")
+        keys = FirstFew("key", "keys")
         for key in sorted(named):
             keys.add(key.hex())
         one = len(ours) == 1
@@ -388,7 +322,7 @@ class _Audit:
         hands = counted(sum(named.values()), "sealed hand, which names", "sealed hands, which name")
         self._tally.missing.append(f"{this} none of the {hands} {', '.join(keys.texts())}: {it}?")
 
-    def _compare_root(self, tree: Tree, checkpoint: note.Checkpoint) -> None:
+    def _compare_root(self, tree: Tree, checkpoint: Checkpoint) -> None:
         root = tree.root()
         if root is None:
             self._tally.missing.append("the tree's root is not known: entries and their hashes are not there")

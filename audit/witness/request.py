@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from audit.errors import FormatError
+from audit.tlog.checkpoint import Checkpoint, read_checkpoint
 from audit.tlog.keys import base64_decode
 from audit.tlog.merkle import EMPTY_ROOT
-from audit.tlog.note import Checkpoint, Note
-from audit.tlog.note import checkpoint as read_checkpoint
+from audit.tlog.note import Note
 from audit.tlog.note import decode as decode_note
 
 MOST_BYTES = 16 * 1024

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from audit.hand.escrow import EscrowKeys
-from audit.logs.log import FolderLog, StaticLog
-from audit.whole.verify import Options, Report, verify
+from audit.logs.folder import FolderLog
+from audit.logs.log import StaticLog
+from audit.whole.report import Report
+from audit.whole.verify import Options, verify
 from tests.attacks.maker import Book, Entry, EscrowPair, Signer, log_files
 
 ESCROW = EscrowKeys.parse([EscrowPair().private.hex()])

@@ -21,7 +21,7 @@ from audit import protocol
 from audit.record.events import STREETS
 from audit.record.fields import hand_bytes
 from audit.tlog.keys import VerifierKey, base64_encode, derive_key_id
-from audit.tlog.merkle import Peaks, full_root, leaf_hash
+from audit.tlog.merkle import CompactRange, full_root, leaf_hash
 from audit.tlog.tiles import WIDTH, path
 from tests.attacks.sealing import sealed
 
@@ -94,7 +94,7 @@ class EscrowPair:
 
 def root(raws: Sequence[bytes]) -> bytes:
     """The Merkle root over entries."""
-    peaks = Peaks()
+    peaks = CompactRange()
     for raw in raws:
         peaks.append(leaf_hash(raw))
     return peaks.root()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from audit.findings import KEPT
-from audit.whole.verify import Report
+from audit.whole.report import Report
 from tests.attacks.judging import assert_fails, audit, failed
 from tests.attacks.maker import Book, Draft, Entry, Signer, contributors
 

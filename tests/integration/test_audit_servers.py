@@ -22,9 +22,10 @@ from click.testing import CliRunner
 
 from audit.cli import cli
 from audit.hand.escrow import EscrowKeys
-from audit.logs import retry
-from audit.logs.log import MOST_BYTES, open_log
-from audit.whole.verify import Options, Report
+from audit.logs import open_log, retry
+from audit.logs.log import MOST_BYTES
+from audit.whole.report import Report
+from audit.whole.verify import Options
 from audit.whole.verify import verify as verify_log
 from dealer.v1 import log_pb2, log_pb2_grpc
 from tests.attacks.judging import ESCROW

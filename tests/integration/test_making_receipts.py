@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from audit.cli import cli
 from audit.evidence.make_receipt import make_receipt
-from audit.logs.log import FolderLog
+from audit.logs.folder import FolderLog
 from tests.attacks.cosigning import ONE
 from tests.vectors.places import FOREIGN
 

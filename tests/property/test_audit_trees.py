@@ -15,7 +15,8 @@ from audit.record import jcs
 from audit.record.entries import Unknown, parse
 from audit.record.fields import SchemaError
 from audit.tlog import merkle
-from audit.tlog.note import checkpoint, decode
+from audit.tlog.checkpoint import read_checkpoint
+from audit.tlog.note import decode
 from audit.tlog.receipt import decode as decode_receipt
 from audit.tlog.tiles import decode_bundle
 from tests.attacks.maker import Draft, canonical, contributors, inclusion, root
@@ -105,7 +106,7 @@ def test_no_bytes_make_a_traceback(data: bytes) -> None:
         parse,
         decode,
         decode_receipt,
-        lambda raw: checkpoint(decode(raw)),
+        lambda raw: read_checkpoint(decode(raw)),
         lambda raw: decode_bundle(raw, 3, prefix=False),
     ):
         try:

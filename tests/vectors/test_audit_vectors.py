@@ -11,12 +11,15 @@ import pytest
 from audit import protocol
 from audit.errors import CheckError
 from audit.hand.escrow import EscrowKeys
-from audit.logs.log import FolderLog
+from audit.logs.folder import FolderLog
+from audit.record.acknowledgement import read_acknowledgement
 from audit.record.entries import Close, Commit, Offer, parse
 from audit.tlog import merkle, note, receipt
+from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.tiles import WIDTH, decode_bundle, path
-from audit.whole.verify import Options, Report, verify
+from audit.whole.report import Report
+from audit.whole.verify import Options, verify
 from tests.vectors.places import FOREIGN, OTHERS, needs_others
 
 
@@ -104,7 +107,7 @@ def test_acknowledgement() -> None:
     vectors = _json("receipts.json")
     signed = note.decode(vectors["acknowledgement"]["note"].encode())
     note.check_signed(signed, VerifierKey.parse(vectors["verifier_key"]))
-    said = note.acknowledgement(signed)
+    said = read_acknowledgement(signed)
     expected = vectors["acknowledgement"]
     assert (said.hand, said.contributor, said.value.hex()) == (
         expected["hand"],
@@ -146,9 +149,9 @@ def _judge(case: dict[str, Any], check: Any) -> int:
 @pytest.mark.parametrize("size", range(16))
 def test_a_foreign_logs_tree(size: int) -> None:
     folder = OTHERS / "tessera-log"
-    wanted = note.checkpoint(note.decode((folder / f"checkpoint.{size}").read_bytes()))
+    wanted = read_checkpoint(note.decode((folder / f"checkpoint.{size}").read_bytes()))
     assert wanted.size == size
-    peaks = merkle.Peaks()
+    peaks = merkle.CompactRange()
     if size:
         raws = decode_bundle((folder / path("entries", 0, size)).read_bytes(), size, prefix=False)
         tile = (folder / path(0, 0, size)).read_bytes()

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from audit.tlog import note
+from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.cosignature import WitnessKey, cosigned_at
 from audit.tlog.keys import VerifierKey
 from audit.witness.store import FILE, Store, create, origin_hash
@@ -46,7 +47,7 @@ def test_the_requests_in_their_order(tmp_path: Path) -> None:
         if cosigned:
             signed = note.decode(held.body.encode())
             note.check_signed(signed, LOG)
-            assert note.checkpoint(signed).size == case["size_after"]
+            assert read_checkpoint(signed).size == case["size_after"]
             assert cosigned_at(signed, WITNESS) is not None
             assert len(signed.signatures) == 2
         else:

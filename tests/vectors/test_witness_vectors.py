@@ -12,7 +12,7 @@ import pytest
 from audit.errors import FormatError
 from audit.evidence.receipt import check_evidence
 from audit.hand.escrow import EscrowKeys
-from audit.logs.log import FolderLog
+from audit.logs.folder import FolderLog
 from audit.tlog import note, receipt
 from audit.tlog.cosignature import (
     CosignatureError,

@@ -16,7 +16,7 @@ from audit.errors import InputError
 from audit.files import open_regular
 from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, header_length, parse_block, what_repeats
-from audit.whole.verify import Report
+from audit.whole.report import Report
 
 _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGIC = b"PK\x03\x04"

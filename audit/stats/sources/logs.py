@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.errors import InputError
-from audit.findings import EXIT_CODES, Finding
+from audit.findings import Finding
 from audit.hand.verified_deck import Dealt
-from audit.logs.log import Log, open_log
+from audit.logs import open_log
+from audit.logs.log import Log
 from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import DeckKind
 from audit.stats.sources.files import Part
 from audit.stats.sources.opening import OpenLog
-from audit.whole.verify import Options, Report, verify
+from audit.verdict import EXIT_CODES
+from audit.whole.report import Report
+from audit.whole.verify import Options, verify
 
 _NAMED_REASONS = 5
 

@@ -15,7 +15,7 @@ from audit.stats.sources.cards import STANDARD52, DeckKind
 from audit.stats.sources.copies import DeckLists
 from audit.stats.sources.files import Part, StreamDecks, open_file
 from audit.stats.sources.labels import LabelFile
-from audit.whole.verify import Report
+from audit.whole.report import Report
 
 OpenLog = Callable[[str, DeckKind], Part]
 """Opens a log by its address; handed in, so that files of decks need nothing of the verifier."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit.findings import KEPT, NAMED, Finding, Several, Tally
+from audit.findings import KEPT, NAMED, Finding, FirstFew, Tally
 from audit.plural import counted
 
 
@@ -15,7 +15,7 @@ def test_a_count_agrees_with_its_noun(count: int, said: str) -> None:
 
 @pytest.mark.parametrize(("more", "said"), [(0, None), (1, "and 1 more open hand"), (2, "and 2 more open hands")])
 def test_of_many_the_first_are_named(more: int, said: str | None) -> None:
-    several = Several("open hand", "open hands")
+    several = FirstFew("open hand", "open hands")
     for number in range(NAMED + more):
         several.add(f"hand {number}")
     named = [f"hand {number}" for number in range(NAMED)]

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import audit
 from audit.cli import cli
-from audit.code_digest import code_digest, folder_digest
 from audit.outside import without_password
+from audit.report.code_digest import code_digest, folder_digest
 from audit.report.subject import LogSubject, Subject, as_json
 from tests.attacks.maker import Signer, honest
 

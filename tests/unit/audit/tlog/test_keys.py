@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.commands.options import key_text
 from audit.errors import CheckError, FormatError
 from audit.hand.escrow import EscrowKeys
-from audit.tlog.keys import check_point, check_signature
+from audit.tlog.ed25519 import check_point, check_signature
 from tests.attacks.maker import EscrowPair, drawn
 
 FIELD = 2**255 - 19

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit.hand.escrow import EscrowKeys
-from audit.logs.log import FolderLog
+from audit.logs.folder import FolderLog
 from audit.tlog.policy import Policy, parse
 from audit.tlog.witnessed import Demand
 from audit.whole import asking

@@ -162,6 +162,16 @@ async def test_a_refused_command_leaves_no_trace_in_its_batch(engine: Engine) ->
     assert_log_is_whole(engine)
 
 
+async def test_a_request_id_is_held_to_its_request_within_a_batch_too(engine: Engine) -> None:
+    commands = [opening("t1", b"1" * 16), opening("t2", b"1" * 16), opening("t1", b"1" * 16)]
+    first, reused, repeated = await asyncio.gather(*map(engine.submit, commands), return_exceptions=True)
+    assert isinstance(first, bytes)
+    assert repeated == first
+    assert isinstance(reused, Refused)
+    assert reused.reason is Reason.REQUEST_ID_REUSED
+    assert engine.state.store.size() == 1
+
+
 class Unwritable(Said):
     """A message that cannot be encoded."""
 

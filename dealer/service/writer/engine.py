@@ -319,8 +319,9 @@ class Engine:
             if command is not None and command.request is not None:
                 key = (command.caller, command.request)
                 if (first := firsts.get(key)) is not None:
-                    body, pending.twin = first
+                    body, twin = first
                     _require_same(body, command.body)
+                    pending.twin = twin
                     return
                 if (answer := kept.get(key)) is not None:
                     _require_same(answer.body, command.body)

@@ -19,7 +19,7 @@ from audit.hand.escrow import EscrowKeys
 from audit.report.console import console, print_json
 from audit.report.subject import file_digest, subject
 from audit.stats.batch import Bytes
-from audit.stats.counting.corpus import SEATS, Corpus, family_names
+from audit.stats.counting.corpus import BY_SEAT, Corpus, family_names
 from audit.stats.counting.count import count_source
 from audit.stats.counting.pool import cores
 from audit.stats.results import BatteryResult
@@ -33,7 +33,7 @@ from audit.whole.verify import Options
 
 EXIT_CODES = {"pass": 0, "fail": 1, "insufficient": 3, "unreadable": 4}
 
-_LOG_DIMENSIONS = ("day", "table", "seat", SEATS, "dealer")
+_LOG_DIMENSIONS = ("day", "table", "seat", BY_SEAT, "dealer")
 
 EPILOG = """\b
 Exit codes: 0 no evidence against randomness; 1 evidence; 2 wrong usage; 3 too few decks for any test;
@@ -76,7 +76,7 @@ class DeckOptions:
     def dimensions(self) -> tuple[str, ...]:
         """All dimensions of strata, each once; seats of a log go by their number, wherever in dealing order."""
         given = [name for name, _ in self.strata]
-        by = [SEATS if name == "seat" and name not in given else name for name in self.by]
+        by = [BY_SEAT if name == "seat" and name not in given else name for name in self.by]
         return tuple(dict.fromkeys([*by, *given]))
 
 

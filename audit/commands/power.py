@@ -13,7 +13,7 @@ from rich.status import Status
 from audit.report.stats_words import odds, p_text
 from audit.stats.gallery import GALLERY, Shuffler
 from audit.stats.judging.battery import ALPHA
-from audit.stats.judging.power import GRID, Outcome, Power, measure
+from audit.stats.judging.power import GRID, Ending, Power, measure
 
 _MOST_WITHOUT_GOAL = 100_000
 
@@ -75,7 +75,7 @@ def power(
     else:
         for line in _markdown(measured, runs, alpha) if form == "markdown" else _text(measured):
             click.echo(line)
-    bad = [each for each in measured if each.outcome in (Outcome.MISSED, Outcome.FALSE_ALARM)]
+    bad = [each for each in measured if each.ending in (Ending.MISSED, Ending.FALSE_ALARM)]
     ctx.exit(1 if bad else 0)
 
 
@@ -97,7 +97,7 @@ def _member(each: Power) -> dict[str, object]:
         "goal": each.shuffler.goal,
         "decks": each.decks,
         "tried": each.most,
-        "outcome": each.outcome.value,
+        "outcome": each.ending.value,
         "test": each.by,
         "p_adjusted": each.p_adjusted,
     }
@@ -113,7 +113,7 @@ def _text(measured: Sequence[Power]) -> Iterator[str]:
         by = each.by if each.decks else ""
         yield (
             f"{each.shuffler.name:<20} {_count(each.shuffler.goal):>8} {_count(each.decks):>8}  "
-            f"{each.outcome.value:<28} {p_text(each.p_adjusted):>12}  {by}"
+            f"{each.ending.value:<28} {p_text(each.p_adjusted):>12}  {by}"
         ).rstrip()
 
 
@@ -130,7 +130,7 @@ def _markdown(measured: Sequence[Power], runs: int, alpha: float) -> Iterator[st
     for each in measured:
         by = each.by if each.decks else ""
         yield (
-            f"| {each.shuffler.name} | {_count(each.shuffler.goal)} | {_count(each.decks)} | {each.outcome.value} "
+            f"| {each.shuffler.name} | {_count(each.shuffler.goal)} | {_count(each.decks)} | {each.ending.value} "
             f"| {p_text(each.p_adjusted)} | {by} |"
         )
     yield ""

@@ -16,7 +16,7 @@ from audit.stats.results import Bars
 Counts = dict[str, NDArray[np.int64]]
 """Whole numbers that add up: those of two batches are those of both together."""
 
-FEWEST = 100
+MIN_DECKS = 100
 """No test is made with fewer decks than these."""
 
 
@@ -80,7 +80,7 @@ class Family:
     sees: str
     count: Callable[[Batch], Counts]
     pvalues: Callable[[Counts, int, int], Sequence[Outcome]]
-    needs: int = FEWEST
+    needs: int = MIN_DECKS
     suited: bool = False
     cards: int | None = None
     fewest_cards: int = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SEATS = range(2, 9)
+TABLE_SIZES = range(2, 9)
 """Numbers of seats at a stud table."""
 
 _DECK = 52

@@ -14,7 +14,7 @@ from audit.stats.families import FAMILIES, Family
 from audit.stats.families.seated import SEATED
 from audit.stats.results import LogSample
 
-SEATS = "seats"
+BY_SEAT = "seats"
 """The dimension of seat numbers: its labels are lists of them, `3,5,1`, and its strata numbers of seats."""
 
 
@@ -48,7 +48,7 @@ class Plan:
 
     def stratum_families(self, dimension: str) -> tuple[Family, ...]:
         """Families for each stratum of a dimension."""
-        if dimension == SEATS:
+        if dimension == BY_SEAT:
             return (SEATED,) if SEATED.is_for(self.n) else ()
         return tuple(family for family in self.families if family.strata)
 

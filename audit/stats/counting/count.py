@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from audit.stats.batch import Bytes
-from audit.stats.cards.deal import SEATS as TABLES
-from audit.stats.counting.corpus import SEATS, Corpus, Plan, grouped
-from audit.stats.counting.pool import WHOLE, Job, Workers
+from audit.stats.cards.deal import TABLE_SIZES
+from audit.stats.counting.corpus import BY_SEAT, Corpus, Plan, grouped
+from audit.stats.counting.pool import WHOLE, CountingPool, Job
 from audit.stats.counting.tally import Packer
-from audit.stats.family import FEWEST
+from audit.stats.family import MIN_DECKS
 from audit.stats.results import CHUNK, Chunk, Source
 
 UNLABELLED = "(none)"
@@ -58,7 +58,7 @@ def count_source(
         for chunk in source:
             if counter is None:
                 corpus = Corpus.empty(Plan(chunk.decks.shape[1], order, names, dimensions))
-                counter = _Counter(corpus, processes, piece, 0 if for_merging else FEWEST)
+                counter = _Counter(corpus, processes, piece, 0 if for_merging else MIN_DECKS)
             counter.add(chunk)
             digest.update(np.ascontiguousarray(chunk.decks).data)
             progress(len(chunk.decks))
@@ -83,7 +83,7 @@ class _Counter:
 
     def __init__(self, corpus: Corpus, processes: int | None, piece: int, fewest: int) -> None:
         self._corpus = corpus
-        self._workers = Workers(corpus.plan, processes, corpus.keys.add)
+        self._pool = CountingPool(corpus.plan, processes, corpus.keys.add)
         self._piece = piece
         self._fewest = fewest
         self._packers: dict[tuple[str, str], Packer] = {}
@@ -93,7 +93,7 @@ class _Counter:
         self._pack(WHOLE, chunk.decks)
         for dimension in self._corpus.plan.dimensions:
             labels = chunk.labels.get(dimension) or [UNLABELLED] * len(chunk.decks)
-            if dimension == SEATS:
+            if dimension == BY_SEAT:
                 self._pack_seats(labels, chunk.decks)
                 continue
             for label, rows in grouped(labels).items():
@@ -105,14 +105,14 @@ class _Counter:
         for count, rows in grouped([len(each) for each in numbers]).items():
             if count:
                 seats = np.array([numbers[row] for row in rows], np.uint8)
-                self._pack((SEATS, f"{count} seats"), np.concatenate([decks[rows], seats], axis=1))
+                self._pack((BY_SEAT, f"{count} seats"), np.concatenate([decks[rows], seats], axis=1))
 
     def _pack(self, stratum: tuple[str, str], decks: Bytes) -> None:
         tally = self._corpus.whole if stratum == WHOLE else self._corpus.stratum(*stratum)
         tally.passed(decks[:, : self._corpus.plan.n])
         packer = self._packers.setdefault(stratum, Packer(decks.shape[1], self._piece))
         for before, piece in packer.add(decks):
-            self._workers.submit(Job(stratum, before, piece))
+            self._pool.submit(Job(stratum, before, piece))
 
     def finish(self) -> None:
         """Counts what is left and puts all counts together."""
@@ -120,9 +120,9 @@ class _Counter:
             if stratum != WHOLE and self._corpus.stratum(*stratum).decks < self._fewest:
                 continue
             for before, piece in packer.rest():
-                self._workers.submit(Job(stratum, before, piece))
+                self._pool.submit(Job(stratum, before, piece))
         plan = self._corpus.plan
-        for stratum, tallies in self._workers.finish().items():
+        for stratum, tallies in self._pool.finish().items():
             whole = stratum == WHOLE
             target = self._corpus.whole if whole else self._corpus.stratum(*stratum)
             families = plan.families if whole else plan.stratum_families(stratum[0])
@@ -131,7 +131,7 @@ class _Counter:
 
     def stop(self) -> None:
         """Ends processes that are still there."""
-        self._workers.stop()
+        self._pool.stop()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -139,5 +139,5 @@ def seat_numbers(label: str) -> tuple[int, ...]:
     """The seat numbers of a label such as `3,5,1`, in dealing order; empty where it is no such list of 2 to 8."""
     parts = label.split(",")
     numbers = tuple(int(part) for part in parts if part.isascii() and part.isdigit() and len(part) <= 3)
-    proper = len(set(numbers)) == len(parts) in TABLES and max(numbers, default=0) < _NUMBERS
+    proper = len(set(numbers)) == len(parts) in TABLE_SIZES and max(numbers, default=0) < _NUMBERS
     return numbers if proper else ()

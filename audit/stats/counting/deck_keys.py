@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from audit.stats.batch import Batch
 from audit.stats.cards.names import card_name
 from audit.stats.decks import BLOCK, Keys, fingerprint, packed, ten_in_a_word
-from audit.stats.family import FEWEST, Outcome
+from audit.stats.family import MIN_DECKS, Outcome
 from audit.stats.nulls.pvalue import poisson_tail
 
 NAME = "duplicates"
 SEES = "Decks, cut decks or blocks of cards that are dealt again: a small seed space, or replayed hands."
-NEEDS = FEWEST
+NEEDS = MIN_DECKS
 
 IN_MEMORY = 1 << 21
 """Decks whose keys are kept in memory; beyond, they go to a temporary file."""

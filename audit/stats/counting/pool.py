@@ -86,7 +86,7 @@ def _work(plan: Plan, pipe: Connection) -> None:
         pipe.send(("error", traceback.format_exc()))
 
 
-class Workers:
+class CountingPool:
     """Counts jobs: a single one here, more of them with all the processes that were asked for.
 
     Args:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
-from audit.stats.cards.deal import SEATS, third_street
+from audit.stats.cards.deal import TABLE_SIZES, third_street
 from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import sum_tail
-from audit.stats.nulls.pvalue import favoured, favoured_cell, smallest_of
+from audit.stats.nulls.pvalue import favoured, favoured_cell, sidak
 
 ACE_DOWN_WEIGHT = 60.0
 ACES_DOWN_WEIGHT = 40.0
@@ -24,7 +24,7 @@ shares of alpha; with the door card there is more chance in the way, and less to
 _ACE = 12
 _DOWN, _THIRD = 2, 3
 
-SEATED = [(seats, seat) for seats in SEATS for seat in range(seats)]
+PLACES = [(seats, seat) for seats in TABLE_SIZES for seat in range(seats)]
 """All seats of all numbers of seats, in the order of the counts."""
 
 
@@ -41,14 +41,14 @@ def _odds(cards: int) -> NDArray[np.float64]:
 
 def aces_at(batch: Batch) -> NDArray[np.bool_]:
     """(positions of third street, N): where the aces are."""
-    aces: NDArray[np.bool_] = batch.ranks[: _THIRD * SEATS[-1]] == _ACE
+    aces: NDArray[np.bool_] = batch.ranks[: _THIRD * TABLE_SIZES[-1]] == _ACE
     return aces
 
 
 def _count(batch: Batch) -> Counts:
     aces = aces_at(batch)
     down, third = [], []
-    for place in SEATED:
+    for place in PLACES:
         one, two, door = third_street(*place)
         has = aces[one] | aces[two]
         down.append(np.count_nonzero(has))
@@ -62,7 +62,7 @@ def _count(batch: Batch) -> Counts:
 
 def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     at = counts["at"]
-    dealt = np.array([at[list(third_street(*place))] for place in SEATED])
+    dealt = np.array([at[list(third_street(*place))] for place in PLACES])
     return [
         _seats_with("seats with an ace down", counts["down"], _DOWN, decks, ACE_DOWN_WEIGHT),
         _number("aces down", dealt[:, :_DOWN].sum(axis=1), _DOWN, decks, ACES_DOWN_WEIGHT),
@@ -83,8 +83,8 @@ def _number(name: str, found: NDArray[np.int64], cards: int, decks: int, weight:
     """The seat that holds the most, or the fewest, aces over all decks."""
     most, least = int(found.argmax()), int(found.argmin())
     odds, support = _odds(cards), range(cards + 1)
-    upper = smallest_of(sum_tail(support, odds, decks, int(found[most]))[1], len(found))
-    lower = smallest_of(sum_tail(support, odds, decks, int(found[least]))[0], len(found))
+    upper = sidak(sum_tail(support, odds, decks, int(found[most]))[1], len(found))
+    lower = sidak(sum_tail(support, odds, decks, int(found[least]))[0], len(found))
     p, too_many = favoured(upper, lower)
     worst = most if too_many else least
     detail = f"{_seat(worst)}: {found[worst]} aces, expected {decks * cards / 13:.1f}"
@@ -92,7 +92,7 @@ def _number(name: str, found: NDArray[np.int64], cards: int, decks: int, weight:
 
 
 def _seat(index: int) -> str:
-    seats, seat = SEATED[index]
+    seats, seat = PLACES[index]
     return f"seat {seat + 1} of {seats}"
 
 

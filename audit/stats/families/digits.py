@@ -14,9 +14,9 @@ from audit.stats.nulls.pvalue import (
     Floats,
     extreme_cell,
     likelihood_ratio_tail,
-    paid_tail,
     pearson_tails,
-    smallest_of,
+    sidak,
+    tarone_bound,
     two_sided,
 )
 from audit.stats.results import Bars
@@ -61,7 +61,7 @@ def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[O
         Outcome(
             f"{prefix}: largest cell",
             float(found),
-            paid_tail(least, decks, 1 / sizes, np.where(sizes > 2, sizes, 1)),
+            tarone_bound(least, decks, 1 / sizes, np.where(sizes > 2, sizes, 1)),
             cells,
             f"digit {i} is {j}: {found} times, expected {decks / (i + 1):.1f}",
             bars=Bars(f"digit {i}", matrix[i, : i + 1], decks, 1 / (i + 1)),
@@ -106,7 +106,7 @@ def signature_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Out
     return Outcome(
         f"{prefix}: signature of short words",
         statistics[strongest],
-        smallest_of(p, len(kinds)),
+        sidak(p, len(kinds)),
         len(kinds),
         f"strongest: {rule} of {bits}-bit words" + (", counted from the end" if from_end else ""),
         weight=SIGNATURE_WEIGHT,
@@ -131,7 +131,7 @@ def slot_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
     p = min(1.0, 2 * likelihood_ratio_tail(sign * chosen[worst] - 0.5, sign * hit, prob, decks))
     looks = len(names)
     detail = f"{names[worst]}: {chosen[worst]} times, expected {means[worst]:.1f}"
-    return Outcome(f"{prefix}: one slot", float(chosen[worst]), smallest_of(p, looks), looks, detail)
+    return Outcome(f"{prefix}: one slot", float(chosen[worst]), sidak(p, looks), looks, detail)
 
 
 SIGNATURE_WEIGHT = 10.0

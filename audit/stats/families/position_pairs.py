@@ -8,7 +8,7 @@ import numpy as np
 
 from audit.stats.batch import Batch
 from audit.stats.family import Counts, Family, Outcome
-from audit.stats.nulls.pvalue import coincidence_tails, smallest_of, two_sided, worst_cell
+from audit.stats.nulls.pvalue import coincidence_tails, sidak, two_sided, worst_cell
 
 FURTHEST = 8
 """The greatest distance between the two positions of a pair of cards."""
@@ -34,7 +34,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
             Outcome(
                 f"pairs of cards at distance {distance}",
                 ps[worst],
-                smallest_of(ps[worst], len(places)),
+                sidak(ps[worst], len(places)),
                 len(places),
                 f"statistic: the p-value of its most uneven place, {worst} and {worst + distance}, among {len(places)}",
             )

@@ -13,7 +13,7 @@ from audit.stats.cards.hands import hand_worth
 from audit.stats.cards.names import rank_name
 from audit.stats.families.showdowns import WINS_WEIGHT, joined_bits
 from audit.stats.families.third_street import HOLDS_RANK, PAIR
-from audit.stats.family import FEWEST, Counts, Family, Outcome
+from audit.stats.family import MIN_DECKS, Counts, Family, Outcome
 from audit.stats.nulls.pvalue import worst_cell
 
 _NUMBERS = 256
@@ -46,7 +46,7 @@ def _count(batch: Batch) -> Counts:
 def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     places = int(counts["places"][0]) // decks
     outcomes = []
-    for number in np.flatnonzero(counts["hands"] >= FEWEST).tolist():
+    for number in np.flatnonzero(counts["hands"] >= MIN_DECKS).tolist():
         hands, decided, wins = (int(counts[key][number]) for key in ("hands", "decided", "wins"))
         who = f"seat {number} of {places}"
         p, _ = worst_cell(np.array([wins]), decided, 1 / places)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
-from audit.stats.cards.deal import SEATS, seventh_street
+from audit.stats.cards.deal import TABLE_SIZES, seventh_street
 from audit.stats.cards.hands import CATEGORY_SHIFT, hand_worth
 from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import CATEGORIES, category_counts
@@ -39,7 +39,7 @@ def winners(worths: Sequence[NDArray[np.uint32]]) -> NDArray[np.int64]:
 
 def _count_wins(batch: Batch) -> Counts:
     counts: Counts = {}
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         worths = [hand_worth(joined_bits(batch, seventh_street(seats, seat))) for seat in range(seats)]
         counts[f"wins of {seats}"] = winners(worths)
         counts[f"hands of {seats}"] = np.stack(
@@ -52,7 +52,7 @@ def _win_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     outcomes = []
     ways = np.array(category_counts(7).ways, dtype=np.float64)
     odds = ways / ways.sum()
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         wins = counts[f"wins of {seats}"]
         decided = int(wins.sum())
         # Of two seats one loses what the other wins.
@@ -69,7 +69,7 @@ def _win_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
                 bars=Bars("seat that wins", wins, decided, 1 / seats, lowest=1),
             )
         )
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         hands = counts[f"hands of {seats}"]
         p, worst = worst_of_cells(hands.reshape(-1), decks, np.tile(odds, seats))
         seat, category = divmod(worst, len(CATEGORIES))

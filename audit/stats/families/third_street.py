@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch, Bytes
-from audit.stats.cards.deal import SEATS, third_street
+from audit.stats.cards.deal import TABLE_SIZES, third_street
 from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import THIRD_STREET, third_street_counts
 from audit.stats.nulls.pvalue import worst_cell, worst_of_cells
@@ -58,7 +58,7 @@ def _count_hands(batch: Batch) -> Counts:
     kinds = _kinds()
     rank_bits = np.uint16(1) << batch.ranks.astype(np.uint16)
     wide = batch.cards.astype(np.intp)
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         kind_rows, rank_rows = [], []
         for seat in range(seats):
             one, two, door = third_street(seats, seat)
@@ -95,7 +95,7 @@ def _hand_pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
     outcomes = []
     ways = np.array(third_street_counts().ways, dtype=np.float64)
     odds = ways / ways.sum()
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         kinds = counts[f"kinds of {seats}"]
         p, worst = worst_of_cells(kinds.reshape(-1), decks, np.tile(odds, seats))
         seat, kind = divmod(worst, len(THIRD_STREET))

@@ -13,7 +13,7 @@ from audit.stats.gallery.shuffler import CARDS, Decks, Make, fair_decks, new_dec
 
 Change = Callable[[Decks, np.random.Generator], Decks]
 
-SEATS = 6
+TABLE_OF = 6
 """Players at the rigged table."""
 SEAT = 2
 """The favoured seat, from 0 in dealing order."""
@@ -87,17 +87,17 @@ def two_paired(rng: np.random.Generator, count: int, share: float) -> Decks:
         for seat in (SEAT, ACCOMPLICE):
             # Of the other seat's cards none may be taken away again.
             rank = int(decks[row, seat]) // 4
-            held = {int(card) for card in decks[row, [seat, ACCOMPLICE, SEATS + SEAT]]}
+            held = {int(card) for card in decks[row, [seat, ACCOMPLICE, TABLE_OF + SEAT]]}
             mates = [card for card in range(4 * rank, 4 * rank + 4) if card not in held]
             if mates:
-                _bring(decks, row, mates[int(rng.integers(len(mates)))], SEATS + seat)
+                _bring(decks, row, mates[int(rng.integers(len(mates)))], TABLE_OF + seat)
     return decks
 
 
 def _best_seats(decks: Decks) -> NDArray[np.intp]:
     """The seat with the best seven cards of each deck, the first of equals."""
     bits = Batch(decks).bits
-    hands = [np.bitwise_or.reduce(bits[seat : 7 * SEATS : SEATS]) for seat in range(SEATS)]
+    hands = [np.bitwise_or.reduce(bits[seat : 7 * TABLE_OF : TABLE_OF]) for seat in range(TABLE_OF)]
     best: NDArray[np.intp] = np.argmax([hand_worth(hand) for hand in hands], axis=0)
     return best
 
@@ -112,7 +112,7 @@ def moved_win(rng: np.random.Generator, count: int, share: float) -> Decks:
     if not len(chosen):
         return decks
     winners = _best_seats(decks[chosen])
-    hand = np.arange(7) * SEATS
+    hand = np.arange(7) * TABLE_OF
     for row, winner in zip(chosen.tolist(), winners.tolist(), strict=True):
         mine, best = decks[row, hand + SEAT].copy(), decks[row, hand + winner].copy()
         decks[row, hand + SEAT], decks[row, hand + winner] = best, mine

@@ -15,7 +15,7 @@ from audit.stats.counting.corpus import Corpus
 from audit.stats.counting.tally import Tally
 from audit.stats.families import FAMILIES
 from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes
-from audit.stats.family import FEWEST, Outcome
+from audit.stats.family import MIN_DECKS, Outcome
 from audit.stats.judging.detectable import detectable_effects
 from audit.stats.judging.holm import holm_in_groups
 from audit.stats.judging.strata import dimension_tests
@@ -193,7 +193,7 @@ def pictures_of(corpus: Corpus) -> Pictures | None:
             f"{dimension}={label}": _rank_deviations(tallies[label])
             for dimension, tallies in corpus.strata.items()
             for label in sorted(tallies)
-            if tallies[label].decks >= FEWEST and CARD_POSITIONS.name in tallies[label].counts
+            if tallies[label].decks >= MIN_DECKS and CARD_POSITIONS.name in tallies[label].counts
         },
     )
 

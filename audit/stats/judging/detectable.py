@@ -13,11 +13,11 @@ from scipy.special import bdtrc, bdtrik, ndtri, pdtrc
 from audit.plural import raised
 from audit.stats.counting import deck_keys
 from audit.stats.counting.corpus import Corpus
-from audit.stats.families.aces import ACE_DOWN_WEIGHT, SEATED, THIRD_STREET_WEIGHT, holds_ace
+from audit.stats.families.aces import ACE_DOWN_WEIGHT, PLACES, THIRD_STREET_WEIGHT, holds_ace
 from audit.stats.families.permutations import RIFFLE_WEIGHT
 from audit.stats.families.showdowns import WINS_WEIGHT
 from audit.stats.families.third_street import BOTH_PAIRED, PAIR
-from audit.stats.family import FEWEST
+from audit.stats.family import MIN_DECKS
 from audit.stats.nulls import DESCENTS
 from audit.stats.nulls.pvalue import FAVOURED, poisson_tail
 from audit.stats.results import Detectable
@@ -34,7 +34,7 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
         weights: of the tests made of all decks together and of each dimension, added up; empty groups as 0.
     """
     decks, n = corpus.whole.decks, corpus.plan.n
-    if decks < FEWEST or not weights or not weights[0]:
+    if decks < MIN_DECKS or not weights or not weights[0]:
         return []
     groups = sum(1 for weight in weights if weight)
     level = alpha / groups / weights[0]
@@ -46,7 +46,7 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
             effects.append(_share("a rank is put at one position", decks, 4 / n, level / (n * n / 4)))
     often = 2 * FAVOURED * level  # of looks that go to what is too often, where others halve their share
     if "aces" in names:
-        one_seat = often / len(SEATED)
+        one_seat = often / len(PLACES)
         effects.append(_share("a seat is given an ace down", decks, holds_ace(2), ACE_DOWN_WEIGHT * one_seat))
         effects.append(
             _share("a seat's first three cards are given an ace", decks, holds_ace(3), THIRD_STREET_WEIGHT * one_seat)

@@ -1,7 +1,7 @@
 """E-values: bets against fair decks that may be looked at after any deck (STATISTICS.md section 2).
 
-For something that happens in each deck with a known chance q, a bet that is fair under q multiplies its stake by
-p^x (1-p)^(1-x) / (q^x (1-q)^(1-x)). Averaged over a beta distribution of p around q the stake has a closed form; its
+For something that happens in each deck with a known chance q, a bet that is fair under q multiplies its wealth by
+p^x (1-p)^(1-x) / (q^x (1-q)^(1-x)). Averaged over a beta distribution of p around q the wealth has a closed form; its
 expectation never exceeds 1 on fair decks, so by Ville's inequality it ever reaches 1/alpha with chance at most alpha.
 """
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp
 
 from audit.stats.batch import Batch
-from audit.stats.cards.deal import SEATS, seventh_street, third_street
+from audit.stats.cards.deal import TABLE_SIZES, seventh_street, third_street
 from audit.stats.cards.hands import hand_worth
-from audit.stats.families.aces import SEATED, aces_at, holds_ace
+from audit.stats.families.aces import PLACES, aces_at, holds_ace
 from audit.stats.families.showdowns import joined_bits
 from audit.stats.families.third_street import BOTH_PAIRED, HOLDS_RANK, HOLES
 
@@ -47,8 +47,8 @@ class Bets:
     events: Callable[[Batch], tuple[Bools, Bools | None, Floats]]
 
 
-def log_stakes(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floats) -> Floats:
-    """The natural logarithm of the average stake of the cells, for each look.
+def log_wealth(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floats) -> Floats:
+    """Returns the natural logarithm of the average wealth of the cells' e-processes, at each look.
 
     Args:
         hits: (looks, cells), how often each event has happened so far.
@@ -57,11 +57,11 @@ def log_stakes(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floa
     """
     x, n = hits.astype(np.float64), trials.astype(np.float64)
     null = x * np.log(chances) + (n - x) * np.log1p(-chances)
-    stakes = []
+    wealth = []
     for strength in _STRENGTHS:
         a, b = strength * chances, strength * (1 - chances)
-        stakes.append(betaln(a + x, b + n - x) - betaln(a, b) - null)
-    whole = logsumexp(np.concatenate(stakes, axis=1), axis=1)
+        wealth.append(betaln(a + x, b + n - x) - betaln(a, b) - null)
+    whole = logsumexp(np.concatenate(wealth, axis=1), axis=1)
     result: Floats = whole - np.log(len(_STRENGTHS) * hits.shape[1])
     return result
 
@@ -75,7 +75,7 @@ def _ranks_at_positions(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
 def _ranks_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     bits = np.uint16(1) << batch.ranks.astype(np.uint16)
     rows = []
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         for seat in range(seats):
             one, two, door = third_street(seats, seat)
             held = bits[one] | bits[two] | bits[door]
@@ -86,9 +86,9 @@ def _ranks_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
 
 def _aces_held(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     aces = aces_at(batch)
-    down = [aces[seat] | aces[seats + seat] for seats, seat in SEATED]
-    third = [has | aces[2 * seats + seat] for has, (seats, seat) in zip(down, SEATED, strict=True)]
-    return np.stack(down + third), None, np.repeat([holds_ace(2), holds_ace(3)], len(SEATED))
+    down = [aces[seat] | aces[seats + seat] for seats, seat in PLACES]
+    third = [has | aces[2 * seats + seat] for has, (seats, seat) in zip(down, PLACES, strict=True)]
+    return np.stack(down + third), None, np.repeat([holds_ace(2), holds_ace(3)], len(PLACES))
 
 
 def _both_paired(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
@@ -102,7 +102,7 @@ def _both_paired(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
 
 def _wins(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     hits, trials, chances = [], [], []
-    for seats in SEATS:
+    for seats in TABLE_SIZES:
         worths = np.stack([hand_worth(joined_bits(batch, seventh_street(seats, seat))) for seat in range(seats)])
         best = worths == worths.max(axis=0)
         decided = best.sum(axis=0) == 1
@@ -121,8 +121,8 @@ BETS = (
 )
 
 
-class Bank:
-    """The running stakes of all bets.
+class EProcesses:
+    """Keeps an e-process for each group of bets: the wealth of one who bets against fair decks from the first deck on.
 
     Args:
         n: cards a deck.
@@ -136,10 +136,10 @@ class Bank:
         self._trials: dict[str, NDArray[np.int64]] = {}
         self._decks = 0
         self.highest: dict[str, float] = {bets.name: -np.inf for bets in self.bets}
-        """The largest logarithm of a stake that any look has seen."""
+        """The largest logarithm of its wealth at any look."""
 
     def add(self, batch: Batch) -> Mapping[str, list[tuple[int, float]]]:
-        """Bets on a batch; for each group the decks at each look and the logarithm of its stake there."""
+        """Bets on a batch; for each group the decks at each look and the logarithm of its wealth there."""
         first = self._every - self._decks % self._every
         ends = [*range(first, batch.size, self._every), batch.size]
         starts = [0, *ends[:-1]]
@@ -157,9 +157,9 @@ class Bank:
             looks = [index for index, decks in enumerate(at) if decks % self._every == 0]
             if not looks:
                 continue
-            stakes = log_stakes(so_far[looks], tried[looks], chances)
-            self.highest[bets.name] = max(self.highest[bets.name], float(stakes.max()))
-            seen[bets.name] = [(at[look], float(stake)) for look, stake in zip(looks, stakes, strict=True)]
+            wealth = log_wealth(so_far[looks], tried[looks], chances)
+            self.highest[bets.name] = max(self.highest[bets.name], float(wealth.max()))
+            seen[bets.name] = [(at[look], float(own)) for look, own in zip(looks, wealth, strict=True)]
         self._decks += batch.size
         return seen
 

@@ -42,7 +42,7 @@ class MadeDecks:
             yield Chunk(self._decks[rows], labels, first)
 
 
-class Outcome(StrEnum):
+class Ending(StrEnum):
     """How a measurement ended."""
 
     CAUGHT = "caught"
@@ -73,14 +73,14 @@ class Power:
     p_adjusted: float
 
     @property
-    def outcome(self) -> Outcome:
+    def ending(self) -> Ending:
         """How it ended: a shuffler without a goal must not be caught, all others within theirs."""
         goal = self.shuffler.goal
         if goal is None:
-            return Outcome.SILENT if self.decks is None else Outcome.FALSE_ALARM
+            return Ending.SILENT if self.decks is None else Ending.FALSE_ALARM
         if self.decks is not None:
-            return Outcome.CAUGHT if self.decks <= goal else Outcome.MISSED
-        return Outcome.MISSED if self.most >= goal else Outcome.OPEN
+            return Ending.CAUGHT if self.decks <= goal else Ending.MISSED
+        return Ending.MISSED if self.most >= goal else Ending.OPEN
 
 
 def examine(

@@ -15,10 +15,10 @@ import numpy as np
 from audit.stats.batch import Batch, Bytes
 from audit.stats.counting.corpus import Corpus, Plan
 from audit.stats.counting.deck_keys import deck_keys
-from audit.stats.family import FEWEST
+from audit.stats.family import MIN_DECKS
 from audit.stats.judging.battery import no_decks, pictures_of, verdict_of, whole_outcomes
 from audit.stats.judging.detectable import detectable_effects
-from audit.stats.judging.evalues import Bank
+from audit.stats.judging.evalues import EProcesses
 from audit.stats.judging.holm import holm
 from audit.stats.results import CHUNK, Alarm, BatteryResult, Detectable, Source, TestResult, Verdict
 
@@ -76,7 +76,7 @@ class _Watcher:
 
     def __init__(self, plan: Plan, alpha: float) -> None:
         self._corpus = Corpus.empty(plan)
-        self._bank = Bank(plan.n, EVERY)
+        self._processes = EProcesses(plan.n, EVERY)
         self._alpha = alpha
         self._looks: list[TestResult] = []
         self._detectable: list[Detectable] = []
@@ -102,16 +102,16 @@ class _Watcher:
             self._look(exponent)
 
     def _bet(self, batch: Batch) -> None:
-        for name, looks in self._bank.add(batch).items():
-            for decks, log_stake in looks:
-                if decks >= FEWEST and self._paid_bet(log_stake) < self._alpha:
+        for name, looks in self._processes.add(batch).items():
+            for decks, log_wealth in looks:
+                if decks >= MIN_DECKS and self._paid_bet(log_wealth) < self._alpha:
                     if self.alarm is None or decks < self.alarm.decks:
-                        self.alarm = Alarm(decks, name, "e-value", exp(min(log_stake, _LAST_EXPONENT)))
+                        self.alarm = Alarm(decks, name, "e-value", exp(min(log_wealth, _LAST_EXPONENT)))
                     break
 
-    def _paid_bet(self, log_stake: float) -> float:
-        """The p-value of a stake, paid for: half of alpha, shared among the groups of bets."""
-        return min(1.0, 2 * len(self._bank.bets) * exp(-max(log_stake, 0.0)))
+    def _paid_bet(self, log_wealth: float) -> float:
+        """Returns the p-value of a wealth, paid for: half of alpha is shared among the groups of bets."""
+        return min(1.0, 2 * len(self._processes.bets) * exp(-max(log_wealth, 0.0)))
 
     def _look(self, exponent: int) -> None:
         """The whole battery at 2^exponent decks."""
@@ -130,7 +130,7 @@ class _Watcher:
                 p=float(adjusted[best]),
                 p_adjusted=paid,
                 decks_used=self.decks,
-                needs=FEWEST,
+                needs=MIN_DECKS,
                 verdict="fail" if paid < self._alpha else "pass",
                 family="battery",
                 sees="Everything that the battery sees, at this number of decks.",
@@ -152,7 +152,7 @@ class _Watcher:
             cards=self._corpus.plan.n,
             alpha=self._alpha,
             tests=tests,
-            looks=len(self._looks) + len(self._bank.bets) * (self.decks // EVERY),
+            looks=len(self._looks) + len(self._processes.bets) * (self.decks // EVERY),
             detectable=tuple(self._detectable),
             pictures=pictures_of(self._corpus),
             sources=(source.name,),
@@ -164,9 +164,9 @@ class _Watcher:
 
     def _bet_results(self) -> list[TestResult]:
         results = []
-        for bets in self._bank.bets:
-            highest = self._bank.highest[bets.name]
-            enough = self.decks >= FEWEST
+        for bets in self._processes.bets:
+            highest = self._processes.highest[bets.name]
+            enough = self.decks >= MIN_DECKS
             paid = self._paid_bet(highest)
             verdict: Verdict = "insufficient" if not enough else "fail" if paid < self._alpha else "pass"
             results.append(
@@ -176,13 +176,13 @@ class _Watcher:
                     p=min(1.0, exp(-highest)) if enough else nan,
                     p_adjusted=paid if enough else nan,
                     decks_used=self.decks if enough else 0,
-                    needs=FEWEST,
+                    needs=MIN_DECKS,
                     verdict=verdict,
                     family="e-values",
                     sees=bets.sees,
                     detail="the largest stake at any look; a fair deal lets it reach x with chance at most 1/x"
                     if enough
-                    else f"needs {FEWEST}, has {self.decks}",
+                    else f"needs {MIN_DECKS}, has {self.decks}",
                 )
             )
         return results

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.stats.counting.corpus import SEATS, Corpus
+from audit.stats.counting.corpus import BY_SEAT, Corpus
 from audit.stats.counting.tally import Tally
 from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes, position_pearson
-from audit.stats.family import FEWEST, Outcome
+from audit.stats.family import MIN_DECKS, Outcome
 from audit.stats.nulls.pvalue import pearson_tails, two_sided
 
 BETWEEN = "between"
@@ -41,7 +41,7 @@ class StratumTest:
 def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
     """All tests of a dimension; none where all decks have one label, as then it says nothing new."""
     tallies = corpus.strata[dimension]
-    if dimension != SEATS and len(tallies) < 2:
+    if dimension != BY_SEAT and len(tallies) < 2:
         return []
     tests = []
     for label in sorted(tallies):
@@ -54,13 +54,13 @@ def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
             tests += [
                 StratumTest(label, family.name, family.sees, each, family.needs, tally.decks) for each in outcomes
             ]
-    return tests if dimension == SEATS else tests + _homogeneity(tallies)
+    return tests if dimension == BY_SEAT else tests + _homogeneity(tallies)
 
 
 def _homogeneity(tallies: Mapping[str, Tally]) -> list[StratumTest]:
     """Do cards and ranks lie at positions equally often in all strata with decks enough?"""
     family = CARD_POSITIONS.name
-    large = [tally for tally in tallies.values() if tally.decks >= FEWEST and family in tally.counts]
+    large = [tally for tally in tallies.values() if tally.decks >= MIN_DECKS and family in tally.counts]
     if len(large) < 2:
         return []
     n, decks = large[0].n, sum(tally.decks for tally in large)
@@ -79,5 +79,5 @@ def _homogeneity(tallies: Mapping[str, Tally]) -> list[StratumTest]:
         p = two_sided(*pearson_tails(statistic, df, third, decks))
         detail = f"Pearson sum {statistic:.1f} between {len(large)} strata, expected {df:.0f}"
         outcome = Outcome(f"{what} x position between strata", statistic, p, 1, detail, decks)
-        tests.append(StratumTest(BETWEEN, family, sees, outcome, FEWEST, decks))
+        tests.append(StratumTest(BETWEEN, family, sees, outcome, MIN_DECKS, decks))
     return tests

@@ -24,8 +24,8 @@ def two_sided(lower: float, upper: float) -> float:
     return min(1.0, 2 * min(lower, upper))
 
 
-def smallest_of(p: float, looks: float) -> float:
-    """The p-value of the smallest of `looks` p-values: `1 - (1 - p)^looks`, which is Bonferroni's where it matters."""
+def sidak(p: float, looks: float) -> float:
+    """Returns the p-value of the smallest of `looks` p-values by Šidák: `1 - (1 - p)^looks`."""
     return 1.0 if p >= 1 else abs(expm1(looks * log1p(-p)))
 
 
@@ -90,7 +90,7 @@ def worst_cell(counts: Ints, draws: int, chance: float, cells: int | None = None
     """
     flat = counts.reshape(-1)
     tail, worst = extreme_cell(flat, draws, chance)
-    return paid_tail(tail, draws, np.array([chance]), np.array([flat.size if cells is None else cells])), worst
+    return tarone_bound(tail, draws, np.array([chance]), np.array([flat.size if cells is None else cells])), worst
 
 
 def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, int]:
@@ -99,7 +99,7 @@ def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, in
     upper = np.where(found > 0, bdtrc(found - 1, draws, chances), 1.0)
     tails = np.minimum(bdtr(found, draws, chances), upper)
     worst = int(tails.argmin())
-    return paid_tail(float(tails[worst]), draws, chances, np.ones(len(chances))), worst
+    return tarone_bound(float(tails[worst]), draws, chances, np.ones(len(chances))), worst
 
 
 def extreme_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
@@ -110,8 +110,8 @@ def extreme_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
     return (upper, most) if upper <= lower else (lower, least)
 
 
-def paid_tail(tail: float, draws: int, chances: Floats, cells: NDArray[np.number]) -> float:
-    """The p-value of the least of many binomial tails.
+def tarone_bound(tail: float, draws: int, chances: Floats, cells: NDArray[np.number]) -> float:
+    """Returns Tarone's bound: the p-value of the least of many binomial tails.
 
     A cell has only so many values: the chance that one of its tails is as small as the least that was seen is the
     largest attainable one not above it, and nothing for a cell that cannot be so surprising (Tarone 1990). Added up
@@ -144,7 +144,7 @@ def favoured_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
     most, least = int(counts.argmax()), int(counts.argmin())
     upper = binomial_tails(int(counts[most]), draws, chance)[1]
     lower = binomial_tails(int(counts[least]), draws, chance)[0]
-    p, too_often = favoured(smallest_of(upper, len(counts)), smallest_of(lower, len(counts)))
+    p, too_often = favoured(sidak(upper, len(counts)), sidak(lower, len(counts)))
     return p, most if too_often else least
 
 

@@ -10,7 +10,7 @@ import pytest
 from audit.stats.batch import Batch, lehmer_digits, swap_digits
 from audit.stats.counting.corpus import family_names
 from audit.stats.families import FAMILIES
-from audit.stats.families.aces import ACES, SEATED, holds_ace
+from audit.stats.families.aces import ACES, PLACES, holds_ace
 from audit.stats.families.between_decks import kept_neighbours
 from audit.stats.families.permutations import STATISTICS
 from audit.stats.families.precedence import PRECEDENCE
@@ -109,7 +109,7 @@ def test_an_impossible_value_has_no_chance() -> None:
 def test_aces_are_counted_where_each_seat_is_dealt_its_cards() -> None:
     decks = fair(80, 9)
     counts = ACES.count(Batch(decks))
-    for place, (seats, seat) in enumerate(SEATED):
+    for place, (seats, seat) in enumerate(PLACES):
         aces = decks[:, [seat, seats + seat, 2 * seats + seat]] >= 48
         assert counts["down"][place] == aces[:, :2].any(axis=1).sum()
         assert counts["third"][place] == aces.any(axis=1).sum()

@@ -149,7 +149,7 @@ def test_a_seat_gets_its_ace():
 def test_two_seats_get_their_pairs():
     decks = rigs.two_paired(rng(), 4_000, share=0.5)
     ranks = decks // 4
-    paired = ranks[:, : rigs.SEATS] == ranks[:, rigs.SEATS : 2 * rigs.SEATS]
+    paired = ranks[:, : rigs.TABLE_OF] == ranks[:, rigs.TABLE_OF : 2 * rigs.TABLE_OF]
     both = paired[:, rigs.SEAT] & paired[:, rigs.ACCOMPLICE]
     assert both.mean() == pytest.approx(0.5, abs=0.04)
     assert paired[:, 0].mean() < 0.09

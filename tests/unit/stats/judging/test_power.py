@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from audit.commands.power import power
 from audit.stats.gallery import GALLERY, Shuffler
-from audit.stats.judging.power import Outcome, Power, measure
+from audit.stats.judging.power import Ending, Power, measure
 
 ALPHA = 1e-6
 QUICK = [name for name, shuffler in GALLERY.items() if shuffler.goal and shuffler.goal <= 10_000]
@@ -22,33 +22,33 @@ QUICK = [name for name, shuffler in GALLERY.items() if shuffler.goal and shuffle
 def test_is_caught_within_its_goal(name):
     shuffler = GALLERY[name]
     found = measure(shuffler, ALPHA, grid=[shuffler.goal], processes=1)
-    assert found.outcome is Outcome.CAUGHT, found.by
+    assert found.ending is Ending.CAUGHT, found.by
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [name for name, shuffler in GALLERY.items() if (shuffler.goal or 0) > 10_000])
 def test_is_caught_within_a_large_goal(name):
     shuffler = GALLERY[name]
-    assert measure(shuffler, ALPHA, grid=[shuffler.goal]).outcome is Outcome.CAUGHT
+    assert measure(shuffler, ALPHA, grid=[shuffler.goal]).ending is Ending.CAUGHT
 
 
 @pytest.mark.parametrize("name", [name for name, shuffler in GALLERY.items() if not shuffler.goal])
 def test_is_left_in_peace(name):
-    assert measure(GALLERY[name], ALPHA, grid=[100, 3_000], processes=1).outcome is Outcome.SILENT
+    assert measure(GALLERY[name], ALPHA, grid=[100, 3_000], processes=1).ending is Ending.SILENT
 
 
 def outcome(goal, decks, most):
     shuffler = Shuffler("some", "a story", make=lambda rng, count: None, goal=goal)
-    return Power(shuffler, decks, most, "", 0.5).outcome
+    return Power(shuffler, decks, most, "", 0.5).ending
 
 
 def test_outcomes():
-    assert outcome(300, 100, 100) is Outcome.CAUGHT
-    assert outcome(300, 1_000, 1_000) is Outcome.MISSED
-    assert outcome(300, None, 300) is Outcome.MISSED
-    assert outcome(300, None, 100) is Outcome.OPEN
-    assert outcome(None, None, 100) is Outcome.SILENT
-    assert outcome(None, 100, 100) is Outcome.FALSE_ALARM
+    assert outcome(300, 100, 100) is Ending.CAUGHT
+    assert outcome(300, 1_000, 1_000) is Ending.MISSED
+    assert outcome(300, None, 300) is Ending.MISSED
+    assert outcome(300, None, 100) is Ending.OPEN
+    assert outcome(None, None, 100) is Ending.SILENT
+    assert outcome(None, 100, 100) is Ending.FALSE_ALARM
 
 
 def run(*args):
@@ -96,5 +96,5 @@ def test_the_documents_table_is_of_this_gallery():
     for name, row in rows.items():
         goal, _, outcome, *_ = row.split(" | ")
         assert goal == (f"{GALLERY[name].goal:,}" if GALLERY[name].goal else "—")
-        assert outcome == (Outcome.CAUGHT if GALLERY[name].goal else Outcome.SILENT)
+        assert outcome == (Ending.CAUGHT if GALLERY[name].goal else Ending.SILENT)
         assert f"- **{name}**: {GALLERY[name].story}" in page

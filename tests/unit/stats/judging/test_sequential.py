@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch
-from audit.stats.judging.evalues import BETS, Bank, log_stakes
+from audit.stats.judging.evalues import BETS, EProcesses, log_wealth
 from audit.stats.judging.sequential import watch
 from tests.unit.stats.decks import Given, fair
 
@@ -76,7 +76,7 @@ def test_a_stake_has_expectation_one_on_fair_draws() -> None:
     total = 0.0
     for hits in range(6):
         ways = [1, 5, 10, 10, 5, 1][hits]
-        stake = np.exp(log_stakes(np.array([[hits]]), np.array([[5]]), chances)[0])
+        stake = np.exp(log_wealth(np.array([[hits]]), np.array([[5]]), chances)[0])
         total += ways * 0.3**hits * 0.7 ** (5 - hits) * stake
     assert total == pytest.approx(1.0)
 
@@ -92,7 +92,7 @@ def test_bets_know_their_chances() -> None:
 
 def test_looks_come_every_hundred_decks_however_the_batches_fall() -> None:
     decks = fair(700, 4)
-    whole, pieces = Bank(52, 100), Bank(52, 100)
+    whole, pieces = EProcesses(52, 100), EProcesses(52, 100)
     at_once = whole.add(Batch(decks))
     by_piece: dict[str, list[tuple[int, float]]] = {}
     for first, last in ((0, 30), (30, 130), (130, 600), (600, 700)):

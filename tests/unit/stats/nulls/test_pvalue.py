@@ -15,10 +15,10 @@ from audit.stats.nulls.pvalue import (
     coincidence_tails,
     favoured_cell,
     likelihood_ratio_tail,
-    paid_tail,
     pearson_tails,
     poisson_tail,
-    smallest_of,
+    sidak,
+    tarone_bound,
     worst_cell,
     worst_of_cells,
 )
@@ -44,7 +44,7 @@ def test_the_least_of_many_tails_is_paid_for_by_what_the_cells_could_have_shown(
     outcomes = {found: law[0].pmf(found[0]) * law[1].pmf(found[1]) for found in product(range(draws + 1), repeat=2)}
     for found in outcomes:
         exact = sum(chance for other, chance in outcomes.items() if least(other) <= least(found) * (1 + 1e-9))
-        assert paid_tail(least(found), draws, chances, np.ones(2)) == pytest.approx(exact, rel=1e-6)
+        assert tarone_bound(least(found), draws, chances, np.ones(2)) == pytest.approx(exact, rel=1e-6)
 
 
 def test_equal_cells_and_cells_of_their_own_chance_agree() -> None:
@@ -69,9 +69,9 @@ def test_poisson_tails_keep_their_relative_accuracy() -> None:
 
 
 def test_many_looks_cost_what_they_must() -> None:
-    assert smallest_of(1e-12, 1000) == pytest.approx(1e-9, rel=1e-6)
-    assert smallest_of(0.5, 2) == pytest.approx(0.75)
-    assert smallest_of(1.0, 7) == 1.0
+    assert sidak(1e-12, 1000) == pytest.approx(1e-9, rel=1e-6)
+    assert sidak(0.5, 2) == pytest.approx(0.75)
+    assert sidak(1.0, 7) == 1.0
 
 
 @pytest.mark.parametrize(("n", "size"), [(4, 1), (4, 2), (6, 2), (6, 3)])
@@ -134,5 +134,5 @@ def test_a_favoured_look_at_one_cell_is_never_too_small() -> None:
 
 
 def test_no_p_value_is_a_negative_zero() -> None:
-    none = [smallest_of(0.0, 5), worst_cell(np.array([0, 10_000]), 10_000, 0.5)[0]]
+    none = [sidak(0.0, 5), worst_cell(np.array([0, 10_000]), 10_000, 0.5)[0]]
     assert np.signbit(none).tolist() == [False, False]

@@ -191,7 +191,7 @@ async def test_a_restart_of_the_dealer_is_waited_for_and_noticed_at_once(tmp_pat
             hand = await client.open_hand("t", [1, 2])
             dealer.kill()
             dealt = asyncio.create_task(hand.deal_street("third"))
-            await asyncio.sleep(2.5)
+            await asyncio.sleep(1.5)
             assert not dealt.done()
             with running(tmp_path / "data", "--listen", dealer.address):
                 back = time.monotonic()

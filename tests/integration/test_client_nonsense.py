@@ -15,7 +15,7 @@ from tests.integration.lying_server import honest_dealer, lying_server
 from tests.integration.test_client_lies import refused
 
 QUICK = Retry(attempts=1)
-SEED, HANDS = 20, 60
+SEED, HANDS = 20, 30
 METHODS = ["OpenHand", "SubmitEntropy", "LockDeck", "DealStreet", "ShowCards", "FoldSeat", "VoidHand"]
 OF_THE_LOG = ["GetReceipt", "GetCheckpoint", "GetConsistencyProof"]
 INTEGERS = (0, 1, 2**31 - 1, 2**32 - 1, 2**53, 2**63, 2**64 - 1)

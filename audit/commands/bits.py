@@ -11,6 +11,7 @@ from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.commands.progress import deck_bars
 from audit.errors import InputError
 from audit.report.stats_words import what_is_left_out
+from audit.report.stderr import say
 from audit.stats.bits import uniform_bits
 from audit.stats.sources import DECK_KINDS, log_opener, open_source
 from audit.tlog.keys import VerifierKey
@@ -55,6 +56,6 @@ def bits(
     output.flush()
     for note in (*source.notes, *map(what_is_left_out, source.logs)):
         if note:
-            click.echo(f"audit: {note}", err=True)
+            say(f"audit: {note}")
     if not written:
         raise InputError(f"{source.name}: no decks, no bits")

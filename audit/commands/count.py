@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from audit.commands.deck_options import collected, count_decks, deck_options
+from audit.outside import shown
 from audit.stats.counting.parts import write_part
 
 
@@ -25,4 +26,4 @@ def count(part: Path, **decks: Any) -> None:
     corpus, _ = count_decks(collected(**decks), for_merging=True)
     write_part(corpus, part)
     decks_counted = 0 if corpus is None else corpus.whole.decks
-    click.echo(f"{part}: {decks_counted:,} decks counted")
+    click.echo(shown(f"{part}: {decks_counted:,} decks counted"))

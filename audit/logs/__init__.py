@@ -31,6 +31,8 @@ def open_log(where: str) -> Log:
         raise InputError(f"{where} is no address")
     if scheme in ("grpc", "grpcs"):
         host, colon, port = rest.rstrip("/").rpartition(":")
+        if "@" in host:  # The library would look it up as a name, and say it in its error.
+            raise InputError(f"{where}: a log behind gRPC takes no user or password, expected {scheme}://host:port")
         if not (host and colon and port.isdecimal()):
             raise InputError(f"{where}: expected {scheme}://host:port")
         from audit.logs.service import GrpcLog  # grpc takes a while to import, and a folder has no need of it

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from audit.cli import cli
 from audit.evidence.client import FORMAT
 from audit.stats.sources import STANDARD52
-from tests.attacks.maker import Book, Draft, EscrowPair, Signer, honest
+from tests.attacks.maker import Book, Draft, EscrowPair, Signer, honest, uuid7
 from tests.integration.test_audit_servers import ACTS, Quiet, Service, dealing, serving, verify
 
 SIGNER = Signer()
@@ -183,6 +183,29 @@ def test_a_log_behind_a_password(password: str, tmp_path: Path) -> None:
             assert expected not in done.output
         assert json.loads(done.stdout)["verdict"] == "unreadable"
         assert "status 401" in done.stdout
+
+
+def test_the_names_of_files_that_count_and_bits_say(tmp_path: Path) -> None:
+    decks = [tmp_path / f"{name}\u202e.txt" for name in ("one", "two")]
+    for path in decks:
+        path.write_text("\n".join([" ".join(STANDARD52.cards)] * 10))
+    for words in (["count", *decks, "-o", f"{decks[0]}.part"], ["bits", *decks]):
+        done = CliRunner().invoke(cli, [str(word) for word in words])
+        assert done.exit_code == 0, done.stderr
+        said = done.stderr + (done.stdout if words[0] == "count" else "")
+        assert "\\u202e" in said
+        assert "\u202e" not in said
+
+
+@pytest.mark.parametrize("scheme", ["grpc", "grpcs"])
+@pytest.mark.parametrize("command", ["verify", "stats", "explain"])
+def test_a_password_where_none_belongs(scheme: str, command: str) -> None:
+    done = CliRunner().invoke(
+        cli, [command, f"{scheme}://me:secret@127.0.0.1:1", *([uuid7("x")] if command == "explain" else [])]
+    )
+    assert done.exit_code in (2, 4)
+    assert "no user or password" in done.output
+    assert "secret" not in done.output
 
 
 @pytest.mark.parametrize("carrier", ["http", "grpc"])

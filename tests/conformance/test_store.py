@@ -187,7 +187,7 @@ def test_space_is_given_back_by_and_by(store: Store, path: Path) -> None:
     while store.forget(1000, 1):
         slices += 1
     store.close()
-    assert slices > 16
+    assert 16 < slices < 100, "in slices, but not page by page"
     assert path.stat().st_size < size / 2
 
 

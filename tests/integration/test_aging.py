@@ -82,12 +82,13 @@ class Game:
         """Plays until so many hands are over, or the stream breaks."""
         outbox: asyncio.Queue[pb.PlayHandsRequest | None] = asyncio.Queue()
         outbox.put_nowait(pb.PlayHandsRequest(requests=[hand.next(table) for table, hand in self.playing.items()]))
-        async with grpc.aio.insecure_channel(address) as channel:
-            async for message in dealer_pb2_grpc.DealerServiceStub(channel).PlayHands(sent(outbox)):
-                asked = [self._answered(each) for each in message.responses]
-                if len(self.over) >= hands:
-                    return
-                outbox.put_nowait(pb.PlayHandsRequest(requests=asked))
+        try:
+            async with grpc.aio.insecure_channel(address) as channel:
+                async for message in dealer_pb2_grpc.DealerServiceStub(channel).PlayHands(sent(outbox)):
+                    asked = [self._answered(each) for each in message.responses]
+                    outbox.put_nowait(pb.PlayHandsRequest(requests=asked) if len(self.over) < hands else None)
+        finally:
+            outbox.put_nowait(None)
 
     def _answered(self, response: pb.PlayResponse) -> pb.PlayRequest:
         table = response.correlation_id

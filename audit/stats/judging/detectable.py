@@ -13,10 +13,11 @@ from scipy.special import bdtrc, bdtrik, ndtri, pdtrc
 from audit.plural import raised
 from audit.stats.counting import deck_keys
 from audit.stats.counting.corpus import Corpus
-from audit.stats.families.aces import ACE_DOWN_WEIGHT, PLACES, THIRD_STREET_WEIGHT, holds_ace
-from audit.stats.families.permutations import RIFFLE_WEIGHT
-from audit.stats.families.showdowns import WINS_WEIGHT
-from audit.stats.families.third_street import BOTH_PAIRED, PAIR
+from audit.stats.families.aces import ACE_DOWN_WEIGHT, ACES, PLACES, THIRD_STREET_WEIGHT, holds_ace
+from audit.stats.families.card_positions import CARD_POSITIONS
+from audit.stats.families.permutations import PERMUTATIONS, RIFFLE_WEIGHT
+from audit.stats.families.showdowns import SHOWDOWNS, WINS_WEIGHT
+from audit.stats.families.third_street import BOTH_PAIRED, PAIR, PAIRED_HOLES
 from audit.stats.family import MIN_DECKS
 from audit.stats.nulls import DESCENTS
 from audit.stats.nulls.pvalue import FAVOURED, poisson_tail
@@ -38,28 +39,28 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
         return []
     groups = sum(1 for weight in weights if weight)
     level = alpha / groups / weights[0]
-    names = {family.name for family in corpus.plan.families}
+    families = corpus.plan.families
     effects = []
-    if "card x position" in names:
+    if CARD_POSITIONS in families:
         effects.append(_share("a card is put at one position", decks, 1 / n, level / n**2))
         if n % 4 == 0:
             effects.append(_share("a rank is put at one position", decks, 4 / n, level / (n * n / 4)))
     often = 2 * FAVOURED * level  # of looks that go to what is too often, where others halve their share
-    if "aces" in names:
+    if ACES in families:
         one_seat = often / len(PLACES)
         effects.append(_share("a seat is given an ace down", decks, holds_ace(2), ACE_DOWN_WEIGHT * one_seat))
         effects.append(
             _share("a seat's first three cards are given an ace", decks, holds_ace(3), THIRD_STREET_WEIGHT * one_seat)
         )
-    if "paired hole cards" in names:
+    if PAIRED_HOLES in families:
         effects.append(_share("a seat is given a pair down", decks, PAIR, level / 8))
         effects.append(_share("two seats are both given a pair down", decks, BOTH_PAIRED, level / 28))
-    if "showdowns" in names:
+    if SHOWDOWNS in families:
         effects += [
             _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, WINS_WEIGHT * share)
             for seats, share in ((2, level), (6, level / 6), (8, level / 8))
         ]
-    if "permutation" in names:
+    if PERMUTATIONS in families:
         effects += _riffles(decks, n, RIFFLE_WEIGHT * level)
     if corpus.plan.duplicates and deck_keys.key_kinds(n):
         effects.append(_seeds(decks, n, level))

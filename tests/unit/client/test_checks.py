@@ -1,6 +1,7 @@
 """What a client checks of offer, commit and close: the true ones pass, every changed member fails by its own name."""
 
 import base64
+import json
 from dataclasses import replace
 from uuid import UUID
 
@@ -346,6 +347,7 @@ def test_no_value_of_any_member_fails_but_by_a_check(reveal, family):
                 elements += [{**inner, name: each} for name in inner for each in JUNK]
             for value in [*JUNK, *elements]:
                 content = {**true.content, "schema": f"{family}/{make.__name__}", member: value}
+                entry = json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")
                 with pytest.raises(CheckError) as caught:
-                    check(Proven(b"", "", true.index, true.checkpoint, "", content))
+                    check(Proven(entry, "", true.index, true.checkpoint, "", content))
                 assert str(caught.value).isprintable()

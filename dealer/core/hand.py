@@ -208,7 +208,7 @@ def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:
 
 @lru_cache(4096)
 def _deal(street: Street, start: int, cards_left: int, live: tuple[int, ...]) -> Deal:
-    """The event of a street: which seats are in decides it, so that most tables share theirs."""
+    """Returns the event of a street: which seats are in decides it, so that most tables share theirs."""
     if street.board_if_short and cards_left < len(live):
         return Deal(street.name, (Dealt(start, BOARD, Face.UP),))
     order = [(seat, face) for face in street.rounds for seat in live]

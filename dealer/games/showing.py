@@ -35,7 +35,7 @@ def showing_value(cards: Iterable[str]) -> tuple[tuple[int, ...], tuple[int, ...
 
 @lru_cache(maxsize=32_768)
 def _ranks_value(ranks: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The value of up cards by their ranks; there are few enough of these to know most of them."""
+    """Returns the value of up cards by their ranks; there are few enough of these to know most of them."""
     groups = sorted(((ranks.count(rank), RANKS.index(rank)) for rank in set(ranks)), reverse=True)
     return tuple(count for count, _ in groups), tuple(rank for _, rank in groups)
 

@@ -35,12 +35,12 @@ class Acknowledgement:
             raise ReceiptError(f"a contributed value has 32 bytes, not {len(self.value)}")
 
     def text(self) -> str:
-        """The text that is signed, each part on a line."""
+        """Returns the text that is signed, each part on a line."""
         return f"{_HEADER}\n{self.hand}\n{self.contributor}\n{self.value.hex()}\n"
 
     @classmethod
     def parse(cls, text: str) -> "Acknowledgement":
-        """The acknowledgement of a text that was signed.
+        """Returns the acknowledgement of a text that was signed.
 
         Raises:
             ReceiptError: the text is no acknowledgement.
@@ -54,7 +54,7 @@ class Acknowledgement:
 
 
 def acknowledgement_text(hand: str, contributor: str, value: bytes) -> str:
-    """The text that the log's key signs for a value that it took.
+    """Returns the text that the log's key signs for a value that it took.
 
     Raises:
         ReceiptError: the hand is no version 7 UUID, the contributor no id, or the value not 32 bytes.
@@ -63,7 +63,7 @@ def acknowledgement_text(hand: str, contributor: str, value: bytes) -> str:
 
 
 def open_acknowledgement(note: str, verifier: NoteVerifier) -> Acknowledgement:
-    """The acknowledgement of a signed note, once the pinned key's signature holds.
+    """Returns the acknowledgement of a signed note, once the pinned key's signature holds.
 
     Raises:
         NoteError: the note does not decode or the signature is missing or wrong.

@@ -8,7 +8,7 @@ from dealer.log.strict import MAX_NUMBER, decode_hash, decode_number, encode_bas
 
 
 def check_origin(origin: str) -> None:
-    """Holds where a log may have this origin: a legal key name that does not begin with `cutcard`.
+    """Checks that a log may have this origin: a legal key name that does not begin with `cutcard`.
 
     The log's key signs other texts too, which all begin with `cutcard/v1/`; so none of them can pass for a checkpoint.
 
@@ -45,12 +45,12 @@ class Checkpoint:
             raise CheckpointError(f"a root has 32 bytes, not {len(self.root)}")
 
     def text(self) -> str:
-        """The text that is signed: origin, size and the root in base64, each on a line."""
+        """Returns the text that is signed: origin, size and the root in base64, each on a line."""
         return f"{self.origin}\n{self.size}\n{encode_base64(self.root)}\n"
 
 
 def parse(text: str) -> Checkpoint:
-    """The checkpoint of a text without extension lines.
+    """Returns the checkpoint of a text without extension lines.
 
     Raises:
         CheckpointError: the text is not exactly what `Checkpoint.text` gives.
@@ -66,7 +66,7 @@ def parse(text: str) -> Checkpoint:
 
 
 def sign_checkpoint(checkpoint: Checkpoint, signer: NoteSigner) -> str:
-    """The checkpoint as a signed note.
+    """Returns the checkpoint as a signed note.
 
     Raises:
         CheckpointError: the signer's name is not the checkpoint's origin.
@@ -77,7 +77,7 @@ def sign_checkpoint(checkpoint: Checkpoint, signer: NoteSigner) -> str:
 
 
 def open_checkpoint(note: str, verifier: NoteVerifier) -> Checkpoint:
-    """The checkpoint of a signed note, once the pinned key's signature holds and the origin is that key's name.
+    """Returns the checkpoint of a signed note, once the pinned key's signature holds and the origin is that key's name.
 
     Raises:
         NoteError: the note does not decode or the signature is missing or wrong.
@@ -90,7 +90,7 @@ def open_checkpoint(note: str, verifier: NoteVerifier) -> Checkpoint:
 
 
 def read_checkpoint(note: str) -> Checkpoint:
-    """The checkpoint of a signed note whose signature is not this caller's to judge.
+    """Returns the checkpoint of a signed note whose signature is not this caller's to judge.
 
     Raises:
         CheckpointError: the note's text is no checkpoint.

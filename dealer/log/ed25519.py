@@ -16,7 +16,7 @@ _SMALL_ORDER_Y = frozenset({0, 1, _PRIME - 1, _Y_OF_ORDER_8, _PRIME - _Y_OF_ORDE
 
 
 def load_public_key(raw: bytes) -> Ed25519PublicKey:
-    """The public key of 32 bytes, if it is a point of the curve, canonically encoded and not of small order.
+    """Returns the public key of 32 bytes, if it is a point of the curve, canonically encoded and not of small order.
 
     Raises:
         ValueError: it is none of that; the message says what.
@@ -34,7 +34,7 @@ def load_public_key(raw: bytes) -> Ed25519PublicKey:
 
 
 def verify(key: Ed25519PublicKey, signature: bytes, message: bytes) -> None:
-    """Holds where `signature` (64 bytes, S below the group order) is `key`'s over `message`.
+    """Checks that `signature` (64 bytes, S below the group order) is `key`'s over `message`.
 
     Raises:
         InvalidSignature: it is not.

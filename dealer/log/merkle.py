@@ -54,7 +54,7 @@ class CompactTree:
 
     @classmethod
     def load(cls, size: int, read: NodeReader) -> "CompactTree":
-        """The tree of `size` entries, from its peaks alone: one read for each bit that is set in the size."""
+        """Returns the tree of `size` entries, from its peaks alone: one read for each bit that is set in the size."""
         tree = cls()
         tree._size = size
         tree._peaks = [read(level, index) for level, index in _subtrees(0, size)]
@@ -79,7 +79,7 @@ class CompactTree:
         return made
 
     def root(self) -> bytes:
-        """The tree hash over all entries, 32 bytes."""
+        """Returns the tree hash over all entries, 32 bytes."""
         return _fold(self._peaks)
 
     def copy(self) -> "CompactTree":
@@ -151,7 +151,7 @@ def consistency_proof(old: int, new: int, read: NodeReader) -> list[bytes]:
 
 
 def verify_inclusion(index: int, size: int, leaf: bytes, proof: Sequence[bytes], root: bytes) -> None:
-    """Holds where the tree of `size` entries with this root has the leaf hash `leaf` at `index` (RFC 9162, 2.1.3.2).
+    """Checks that the tree of `size` entries with this root has the leaf hash `leaf` at `index` (RFC 9162, 2.1.3.2).
 
     Raises:
         ProofError: it does not follow from the proof.
@@ -179,7 +179,7 @@ def verify_inclusion(index: int, size: int, leaf: bytes, proof: Sequence[bytes],
 
 
 def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]) -> None:
-    """Holds where the tree of `old` entries is a prefix of the tree of `new` (RFC 9162, 2.1.4.2).
+    """Checks that the tree of `old` entries is a prefix of the tree of `new` (RFC 9162, 2.1.4.2).
 
     Raises:
         ProofError: it does not follow from the proof.
@@ -222,7 +222,7 @@ def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, pro
 
 
 def _verify_trivial_consistency(old: int, new: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]) -> None:
-    """The two cases without a path: nothing is a prefix of everything, and every tree is a prefix of itself."""
+    """Settles the two cases without a path: nothing is a prefix of everything, and every tree is a prefix of itself."""
     if proof:
         raise ProofError(f"from {old} to {new} entries a consistency proof is empty, this one has {len(proof)} hashes")
     if old == 0 and old_root != EMPTY_ROOT:
@@ -232,7 +232,7 @@ def _verify_trivial_consistency(old: int, new: int, old_root: bytes, new_root: b
 
 
 def _split(width: int) -> int:
-    """The greatest power of two below `width`, for `width` above 1: where RFC 6962 cuts a range in two."""
+    """Returns the greatest power of two below `width`, for `width` above 1: where RFC 6962 cuts a range in two."""
     return 1 << ((width - 1).bit_length() - 1)
 
 
@@ -250,12 +250,12 @@ def _subtrees(low: int, high: int) -> list[tuple[int, int]]:
 
 
 def _range_hash(low: int, high: int, read: NodeReader) -> bytes:
-    """The tree hash of the entries from `low` to `high`, `low` being aligned as in `_subtrees`."""
+    """Returns the tree hash of the entries from `low` to `high`, `low` being aligned as in `_subtrees`."""
     return _fold([read(level, index) for level, index in _subtrees(low, high)])
 
 
 def _fold(peaks: Sequence[bytes]) -> bytes:
-    """The tree hash over complete subtrees that stand beside each other, each smaller than the one before."""
+    """Returns the tree hash over complete subtrees that stand beside each other, each smaller than the one before."""
     if not peaks:
         return EMPTY_ROOT
     top = peaks[-1]

@@ -57,7 +57,7 @@ class NoteSigner:
         return f"NoteSigner({self.verifier_key!r})"
 
     def sign(self, text: str) -> str:
-        """The full signed note of `text`: the text, an empty line, the signature's line.
+        """Returns the full signed note of `text`: the text, an empty line, the signature's line.
 
         Raises:
             NoteError: the text does not end in a newline or holds control characters.
@@ -97,7 +97,7 @@ class NoteVerifier:
 
     @classmethod
     def parse(cls, text: str) -> "NoteVerifier":
-        """The verifier of a verifier key text, `name+hex(key id)+base64(01 || public key)`, without a newline.
+        """Returns the verifier of a verifier key text, `name+hex(key id)+base64(01 || public key)`, without a newline.
 
         Raises:
             NoteError: the text is no such key, its id is wrong, or the key is of small order.
@@ -122,7 +122,7 @@ class NoteVerifier:
         return f"NoteVerifier({self.name!r}, {self.key_id.hex()})"
 
     def verify(self, note: str) -> str:
-        """The text of the note, which ends in a newline, once this key's signature over it holds.
+        """Returns the text of the note, which ends in a newline, once this key's signature over it holds.
 
         Signatures by other keys are passed over; a wrong one under this key's name and id spoils the note.
 
@@ -143,7 +143,7 @@ class NoteVerifier:
 
 
 def _split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:
-    """The note's text, and the name and data (key id, signature) of each of its signature lines."""
+    """Returns the note's text, and the name and data (key id, signature) of each of its signature lines."""
     body, blank, block = note.rpartition("\n\n")
     if not blank or not block.endswith("\n"):
         raise NoteError("a signed note is a text, an empty line, and signature lines that end in newlines")

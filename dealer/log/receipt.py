@@ -29,7 +29,7 @@ class Receipt:
 
     @classmethod
     def parse(cls, text: str) -> "Receipt":
-        """The receipt of a text; only its form is checked.
+        """Returns the receipt of a text; only its form is checked.
 
         Raises:
             ReceiptError: the text is no tlog-proof, or has an `extra` line, which ours never have.
@@ -50,12 +50,12 @@ class Receipt:
         return cls(index, proof, note)
 
     def text(self) -> str:
-        """The receipt as it is sent and kept."""
+        """Returns the receipt as it is sent and kept."""
         hashes = "".join(f"{encode_base64(each)}\n" for each in self.proof)
         return f"{_HEADER}\nindex {self.index}\n{hashes}\n{self.checkpoint_note}"
 
     def verify(self, entry: bytes, verifier: NoteVerifier) -> Checkpoint:
-        """The signed checkpoint, once it holds that its tree has exactly `entry` at the receipt's index.
+        """Returns the signed checkpoint, once it holds that its tree has exactly `entry` at the receipt's index.
 
         Raises:
             NoteError: the checkpoint's signature by the pinned key is missing or wrong.
@@ -76,5 +76,5 @@ class Receipt:
 
 
 def make_receipt(index: int, proof: Sequence[bytes], checkpoint_note: str) -> str:
-    """The receipt's text for entry `index`, its inclusion proof and the signed checkpoint of that tree."""
+    """Returns the receipt's text for entry `index`, its inclusion proof and the signed checkpoint of that tree."""
     return Receipt(index, tuple(proof), checkpoint_note).text()

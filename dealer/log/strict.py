@@ -11,12 +11,12 @@ MAX_NUMBER = 2**64 - 1
 
 
 def encode_base64(data: bytes) -> str:
-    """The standard alphabet, padded."""
+    """Returns the standard alphabet, padded."""
     return base64.b64encode(data).decode("ascii")
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes of canonical base64.
+    """Returns the bytes of canonical base64.
 
     Raises:
         ValueError: another alphabet, no padding, stray characters or set bits after the end.
@@ -31,7 +31,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def decode_hash(text: str) -> bytes:
-    """The 32 bytes of a SHA-256 value in canonical base64.
+    """Returns the 32 bytes of a SHA-256 value in canonical base64.
 
     Raises:
         ValueError: no base64, or another length.

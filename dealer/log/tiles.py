@@ -31,7 +31,7 @@ EntryReader = Callable[[int, int], Iterable[bytes]]
 
 
 def tile_path(level: int, number: int, width: int = TILE_WIDTH) -> str:
-    """The path of a hash tile within the static log; a width below 256 is a partial tile's.
+    """Returns the path of a hash tile within the static log; a width below 256 is a partial tile's.
 
     >>> tile_path(0, 1234067)
     'tile/0/x001/x234/067'
@@ -42,12 +42,12 @@ def tile_path(level: int, number: int, width: int = TILE_WIDTH) -> str:
 
 
 def bundle_path(number: int, width: int = TILE_WIDTH) -> str:
-    """The path of the bundle with the entries of the level 0 tile of the same number and width."""
+    """Returns the path of the bundle with the entries of the level 0 tile of the same number and width."""
     return f"tile/entries/{_number(number, width)}"
 
 
 def bundle(entries: Iterable[bytes]) -> bytes:
-    """The content of a bundle: each entry after its length, 2 bytes, big-endian.
+    """Returns the content of a bundle: each entry after its length, 2 bytes, big-endian.
 
     Raises:
         PublishError: an entry is too long to be in the log.
@@ -61,7 +61,7 @@ def bundle(entries: Iterable[bytes]) -> bytes:
 
 
 def published_checkpoint(out: Path) -> Checkpoint | None:
-    """The checkpoint that the folder shows its readers, None where there is none yet.
+    """Returns the checkpoint that the folder shows its readers, None where there is none yet.
 
     Raises:
         PublishError: there is one that does not decode.
@@ -154,7 +154,7 @@ def _number(number: int, width: int) -> str:
 
 
 def _tiles(known: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """The tiles (level, number, width) that a log of `size` entries has and one of `known` has not."""
+    """Returns the tiles (level, number, width) that a log of `size` entries has and one of `known` has not."""
     level = 0
     while size:
         if size != known:
@@ -166,7 +166,7 @@ def _tiles(known: int, size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _check_extends(out: Path, shown: Checkpoint, new: Checkpoint, read_node: NodeReader) -> None:
-    """Holds where the log at `new` is one and the same with, or an extension of, what the folder shows."""
+    """Checks that the log at `new` is one and the same with, or an extension of, what the folder shows."""
     if shown.origin != new.origin:
         raise PublishError(f"{out} holds the log {shown.origin}, not {new.origin}: choose another folder")
     if shown.size > new.size:
@@ -181,7 +181,7 @@ def _check_extends(out: Path, shown: Checkpoint, new: Checkpoint, read_node: Nod
 
 
 def _check_entries(entries: list[bytes], first: int, hashes: list[bytes]) -> None:
-    """Holds where the entries are the ones whose hashes are in the tree; otherwise the store contradicts itself."""
+    """Checks that the entries are the ones whose hashes are in the tree; otherwise the store contradicts itself."""
     if len(entries) != len(hashes):
         raise PublishError(f"{len(entries)} entries from index {first} where the log has {len(hashes)}")
     for index, (entry, stored) in enumerate(zip(entries, hashes, strict=True), first):
@@ -251,7 +251,7 @@ class _Folder:
             shutil.rmtree(partial)
 
     def _note_change(self, path: Path) -> None:
-        """The folders that hold the names on the way to `path` are to be synced."""
+        """Has the folders synced that hold the names on the way to `path`."""
         for folder in path.parents:
             self._changed.add(folder)
             if folder == self._root:

@@ -69,12 +69,12 @@ class Round(NamedTuple):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """How far above the last full level the next full wager may go, ascending."""
+        """Returns how far above the last full level the next full wager may go, ascending."""
         return (self.completion,) if self.completion else self.sizes
 
 
 def third_street(seats: Sequence[int], stakes: Stakes) -> Round:
-    """The round of third street: the bring-in is owed, and to complete it is the bet of the round."""
+    """Returns the round of third street: the bring-in is owed, and to complete it is the bet of the round."""
     return Round(
         sizes=(stakes.small_bet,),
         bets=dict.fromkeys(seats, 0),
@@ -85,12 +85,12 @@ def third_street(seats: Sequence[int], stakes: Stakes) -> Round:
 
 
 def later_street(seats: Sequence[int], sizes: tuple[int, ...]) -> Round:
-    """The round of a later street, where wagers have one of `sizes`."""
+    """Returns the round of a later street, where wagers have one of `sizes`."""
     return Round(sizes, dict.fromkeys(seats, 0))
 
 
 def wager_sizes(street: str, stakes: Stakes, *, open_pair: bool) -> tuple[int, ...]:
-    """The sizes that a full wager may have on a later street, ascending.
+    """Returns the sizes that a full wager may have on a later street, ascending.
 
     Args:
         street: "fourth" to "seventh".
@@ -105,7 +105,7 @@ def wager_sizes(street: str, stakes: Stakes, *, open_pair: bool) -> tuple[int, .
 
 
 def bring_in_options(round_: Round, stack: int) -> tuple[Option, ...]:
-    """What the lowest card may do: bring in or complete, with what it has; it may neither fold nor check."""
+    """Returns what the lowest card may do: bring in or complete, with what it has; it may neither fold nor check."""
     post = Option(Action.BRING_IN, min(round_.highest, stack))
     if stack <= round_.highest:
         return (post,)
@@ -113,7 +113,7 @@ def bring_in_options(round_: Round, stack: int) -> tuple[Option, ...]:
 
 
 def options(round_: Round, seat: int, stack: int, *, others_have_chips: bool) -> tuple[Option, ...]:
-    """What a seat may do when it is its turn, in the order of `Action`.
+    """Returns what a seat may do when it is its turn, in the order of `Action`.
 
     Args:
         round_: the round.
@@ -131,7 +131,7 @@ def options(round_: Round, seat: int, stack: int, *, others_have_chips: bool) ->
 
 @lru_cache(maxsize=4096)
 def _options(highest: int, level: int, completion: int, steps: tuple[int, ...], most: int) -> tuple[Option, ...]:
-    """What a seat may do whose total on this street can be `most`; no `steps` where it may not wager."""
+    """Returns what a seat may do whose total on this street can be `most`; no `steps` where it may not wager."""
     passive = Option(Action.CALL, min(highest, most)) if highest else CHECK
     # What did not count as a full wager has not bet or completed: the first full wager still does.
     name = Action.COMPLETE if completion else Action.RAISE if level else Action.BET
@@ -140,7 +140,7 @@ def _options(highest: int, level: int, completion: int, steps: tuple[int, ...], 
 
 
 def _wager_amounts(highest: int, level: int, steps: tuple[int, ...], most: int) -> Iterator[int]:
-    """The full wagers that `most` covers, and then all of it where it falls short of one."""
+    """Returns the full wagers that `most` covers, and then all of it where it falls short of one."""
     for step in steps:
         full = level + step
         if full <= highest:
@@ -155,7 +155,7 @@ def _wager_amounts(highest: int, level: int, steps: tuple[int, ...], most: int) 
 
 
 def put_in(round_: Round, seat: int, amount: int) -> Round:
-    """The round after a seat has brought its bets of this street to `amount`.
+    """Returns the round after a seat has brought its bets of this street to `amount`.
 
     What goes above `highest` is a wager. All-in for less, it counts as a full one from half of it on, measured from
     the last full level: it then reopens the action. Where the small and the big bet are open, up to the small bet is
@@ -176,7 +176,7 @@ def put_in(round_: Round, seat: int, amount: int) -> Round:
 
 
 def next_turn(round_: Round, clockwise: Sequence[int], stacks: Mapping[int, int]) -> Turn | None:
-    """Whose turn is next, or None where the round is over.
+    """Returns whose turn is next, or None if the round is over.
 
     A seat is asked that has chips and either has not acted since the last full wager or has not matched the highest.
     Where no other seat has chips, one with nothing to call is not asked.
@@ -196,7 +196,7 @@ def next_turn(round_: Round, clockwise: Sequence[int], stacks: Mapping[int, int]
 
 
 def _others_have_chips(seat: int, live: Sequence[int], stacks: Mapping[int, int]) -> bool:
-    """Whether any other seat still in has chips behind."""
+    """Tells whether any other seat still in has chips behind."""
     for other in live:  # noqa: SIM110 - most often the first has, and `any` costs more than that
         if stacks[other] and other != seat:
             return True

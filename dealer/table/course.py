@@ -25,7 +25,7 @@ from dealer.table.events import (
     Returned,
 )
 from dealer.table.payouts import Award, Half, Winner, award_pots
-from dealer.table.pots import give_up, lay_pots, uncalled
+from dealer.table.pots import build_pots, give_up, uncalled
 from dealer.table.state import STREETS, Deal, Result, Show, TableState
 
 
@@ -57,7 +57,7 @@ class Course:
         self.events: list[Event] = []
 
     def step(self) -> tuple[TableState, tuple[Event, ...]]:
-        """The state that the hand has come to, and the events on the way."""
+        """Returns the state that the hand has come to, and the events on the way."""
         state = TableState(
             self.lineup,
             self.waits_for,
@@ -166,7 +166,7 @@ class Course:
             self.stacks = {**self.stacks, seat: self.stacks[seat] + amount}
             self.returned = (*self.returned, back)
             self.events.append(Returned(seat, amount, self.stacks[seat]))
-        self.pots = lay_pots(self.paid, self.live)
+        self.pots = build_pots(self.paid, self.live)
         self.events.append(PotsGathered(self.pots))
         if len(self.live) == 1:
             self._push_chips(self._unshown())

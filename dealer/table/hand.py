@@ -12,7 +12,7 @@ from dealer.table.betting import FOLD, Action, Option, Turn
 from dealer.table.course import Course
 from dealer.table.events import AntePosted, Cause, Event, Mucked, PotsGathered, SeatLeft, Shown, Started, StreetDealt
 from dealer.table.payouts import Hand, read_hand, wins_a_part
-from dealer.table.pots import lay_pots
+from dealer.table.pots import build_pots
 from dealer.table.stakes import Lineup
 from dealer.table.state import STREETS, Deal, Show, TableState
 
@@ -30,7 +30,7 @@ def start(lineup: Lineup) -> Step:
         stacks[seat] = stack - paid[seat]
         if paid[seat]:
             events.append(AntePosted(seat, paid[seat], stacks[seat]))
-    pots = lay_pots(paid, lineup.seats)
+    pots = build_pots(paid, lineup.seats)
     if pots:
         events.append(PotsGathered(pots))
     state = TableState(
@@ -55,7 +55,7 @@ def start(lineup: Lineup) -> Step:
 
 
 def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | None = None) -> Step:
-    """Takes a street that was dealt: an up card for each seat still in; on seventh street none, or the board card.
+    """Deals a street: an up card for each seat still in; on seventh street none, or the board card.
 
     Raises:
         Refused: the hand does not wait for this street.
@@ -77,7 +77,7 @@ def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | No
 
 
 def act(state: TableState, seat: int, option: Option) -> Step:
-    """Takes what a player does.
+    """Does what a player chose.
 
     Args:
         state: the hand.
@@ -110,7 +110,7 @@ def time_out(state: TableState, seat: int) -> Step:
 
 
 def leave(state: TableState, seat: int) -> Step:
-    """Takes that a seat's player has left: it is folded when its turn comes, its bring-in posted first.
+    """Marks a seat's player as gone: the seat is folded when its turn comes, its bring-in posted first.
 
     An all-in seat has no more turns, and stays in for the pots that it has paid for.
 
@@ -130,7 +130,7 @@ def leave(state: TableState, seat: int) -> Step:
 
 
 def show(state: TableState, seat: int, cards: Sequence[str]) -> Step:
-    """Takes the down cards that a seat turns up at the showdown.
+    """Shows a seat's down cards at the showdown.
 
     Raises:
         Refused: it is not this seat's turn to show.
@@ -146,7 +146,7 @@ def show(state: TableState, seat: int, cards: Sequence[str]) -> Step:
 
 
 def muck(state: TableState, seat: int) -> Step:
-    """Takes that a seat gives its hand up unseen.
+    """Mucks a seat's hand.
 
     Raises:
         Refused: it is not this seat's turn to show, or it has to show.
@@ -161,12 +161,12 @@ def muck(state: TableState, seat: int) -> Step:
 
 
 def is_beaten(state: TableState, seat: int, cards: Sequence[str]) -> bool:
-    """Whether a seat's hand neither wins nor ties any part against the hands shown, for who knows its down cards."""
+    """Tells whether a seat's hand neither wins nor ties any part against the hands shown; needs its down cards."""
     return not wins_a_part(_read(state, seat, cards), seat, state.shown, state.pots)
 
 
 def _turn_of(state: TableState, seat: int) -> Turn:
-    """The turn of this seat, if it has it."""
+    """Returns the turn of this seat, if it has it."""
     turn = state.waits_for
     if isinstance(turn, Turn) and turn.seat == seat:
         return turn
@@ -178,7 +178,7 @@ def _turn_of(state: TableState, seat: int) -> Turn:
 
 
 def _show_of(state: TableState, seat: int) -> Show:
-    """The turn of this seat to show, if it has it."""
+    """Returns the turn of this seat to show, if it has it."""
     waits_for = state.waits_for
     if isinstance(waits_for, Show) and waits_for.seat == seat:
         return waits_for

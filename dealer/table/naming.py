@@ -64,7 +64,7 @@ def rank_names(rank: str) -> str:
 
 
 def _kickers(ranks: Sequence[str]) -> str:
-    """The cards beside the pair or trips, which decide between equals."""
+    """Returns the cards beside the pair or trips, which decide between equals."""
     names = [_NAMES[rank] for rank in ranks]
     if len(names) == 1:
         return f"{names[0]} kicker"

@@ -48,7 +48,7 @@ def read_hand(cards: Sequence[str], *, hi_lo: bool) -> Hand:
 
 
 def wins_a_part(hand: Hand, seat: int, shown: Mapping[int, Hand], pots: Sequence[Pot]) -> bool:
-    """Whether a hand wins or ties any part of any pot against the hands shown so far."""
+    """Tells whether a hand wins or ties any part of any pot against the hands shown so far."""
     for pot in pots:
         if seat in pot.eligible:
             others = [shown[other] for other in pot.eligible if other in shown]
@@ -85,7 +85,7 @@ def award_pots(pots: Sequence[Pot], shown: Mapping[int, Hand], chip: int) -> tup
 
 
 def _best(values: Mapping[int, int]) -> list[int]:
-    """The seats of the greatest value."""
+    """Returns the seats of the greatest value."""
     best = max(values.values())
     return [seat for seat, value in values.items() if value == best]
 

@@ -63,7 +63,7 @@ def write_phh(heading: Heading, events: Sequence[Event]) -> str:
 
 
 def _actions(lineup: Lineup, events: Iterable[Event]) -> Iterable[str]:
-    """The actions of the notation, in the order in which they happened."""
+    """Returns the actions of the notation, in the order in which they happened."""
     player = {seat: f"p{number}" for number, seat in enumerate(lineup.seats, 1)}
     up: dict[int, list[str]] = {seat: [] for seat in lineup.seats}
     for event in events:
@@ -112,7 +112,7 @@ def _remark(cause: Cause) -> str:
 
 
 def _returned(seat: int, events: Iterable[Event]) -> int:
-    """What went back to a seat."""
+    """Returns what went back to a seat."""
     return sum(event.amount for event in events if isinstance(event, Returned) and event.seat == seat)
 
 

@@ -12,7 +12,7 @@ class Pot(NamedTuple):
 
 
 def uncalled(paid: Mapping[int, int], live: Sequence[int]) -> tuple[int, int] | None:
-    """The part of a bet that nobody matched: whose it is, and how much; None where there is none.
+    """Returns the part of a bet that nobody matched: whose it is, and how much; None where there is none.
 
     Args:
         paid: what each seat has put in over the whole hand.
@@ -23,8 +23,8 @@ def uncalled(paid: Mapping[int, int], live: Sequence[int]) -> tuple[int, int] | 
     return (first, part) if part and first in live else None
 
 
-def lay_pots(paid: Mapping[int, int], live: Sequence[int]) -> tuple[Pot, ...]:
-    """Lays the chips in pots by the depth of each contribution, the main pot first.
+def build_pots(paid: Mapping[int, int], live: Sequence[int]) -> tuple[Pot, ...]:
+    """Builds the pots by the depth of each contribution, the main pot first.
 
     Args:
         paid: what each seat has put in over the whole hand.
@@ -44,7 +44,7 @@ def lay_pots(paid: Mapping[int, int], live: Sequence[int]) -> tuple[Pot, ...]:
 
 
 def give_up(pots: Sequence[Pot], folded: int) -> tuple[Pot, ...]:
-    """The same chips once a seat has folded: it has no claim on any pot.
+    """Returns the pots once a seat has folded: it has no claim on any pot.
 
     Args:
         pots: the pots before; some other seat is eligible for the first of them.

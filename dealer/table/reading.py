@@ -20,12 +20,12 @@ _LOW_BIT = {card: 1 << order // 4 for card, order in _LOW_ORDER.items() if order
 
 
 def high_value(cards: Sequence[str]) -> int:
-    """The value of the best five of five to seven cards as a high hand."""
+    """Returns the value of the best five of five to seven cards as a high hand."""
     return -int(evaluate_cards(*[_ID[card] for card in cards]))
 
 
 def high_five(cards: Sequence[str], value: int) -> tuple[str, ...]:
-    """The five cards of the best high hand, highest first, by rank (ace high) and then suit (spades first).
+    """Returns the five cards of the best high hand, highest first, by rank (ace high) and then suit (spades first).
 
     Where several fives make the same hand, it is the first in this order: `combinations` keeps the order of what it
     is given, so the first that it comes to.
@@ -44,7 +44,7 @@ def high_order(five: Sequence[str]) -> list[int]:
 
 
 def low_value(cards: Sequence[str]) -> int | None:
-    """The value of the best low, five different ranks of eight or lower, ace low; None where there is no low.
+    """Returns the value of the best low, five different ranks of eight or lower, ace low; None where there is no low.
 
     As a set of bits, the low whose highest card is lowest, then the next, is the smallest number.
     """
@@ -57,7 +57,7 @@ def low_value(cards: Sequence[str]) -> int | None:
 
 
 def low_five(cards: Sequence[str]) -> tuple[str, ...]:
-    """The five cards of the best low, highest first, by rank (ace lowest) and then suit (spades first).
+    """Returns the five cards of the best low, highest first, by rank (ace lowest) and then suit (spades first).
 
     The cards must hold a low. Of two cards of one rank, the higher suit stands for it.
     """

@@ -49,12 +49,12 @@ class _Story:
         self._shown = False
 
     def lines(self, events: Iterable[Event]) -> Iterable[str]:
-        """The lines of all events."""
+        """Returns the lines of all events."""
         for event in events:
             yield from self._line(event)
 
     def _line(self, event: Event) -> Iterable[str]:
-        """The lines of one event."""
+        """Returns the lines of one event."""
         match event:
             case Started(lineup):
                 yield from _stakes(lineup)
@@ -99,7 +99,7 @@ class _Story:
             yield f"Seat {seat}: {self._cards[seat]}"
 
     def _showdown(self) -> Iterable[str]:
-        """The heading of the showdown, before the first hand that is shown."""
+        """Returns the heading of the showdown, before the first hand that is shown."""
         if not self._shown:
             self._shown = True
             yield ""
@@ -118,7 +118,7 @@ def _stakes(lineup: Lineup) -> Iterable[str]:
 
 
 def _deed(option: Option) -> str:
-    """What a seat did, as one says it."""
+    """Returns what a seat did, as one says it."""
     match option.action:
         case Action.BRING_IN:
             return f"brings in for {option.amount}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dealer.table.pots import Pot, give_up, lay_pots, uncalled
+from dealer.table.pots import Pot, build_pots, give_up, uncalled
 from tests.driving import Table
 
 
@@ -38,8 +38,8 @@ from tests.driving import Table
 def test_chips_are_laid_by_the_depth_of_each_contribution(
     paid: dict[int, int], live: tuple[int, ...], expected: list[tuple[int, tuple[int, ...]]]
 ) -> None:
-    assert lay_pots(paid, live) == tuple(Pot(amount, eligible) for amount, eligible in expected)
-    assert sum(pot.amount for pot in lay_pots(paid, live)) == sum(paid.values())
+    assert build_pots(paid, live) == tuple(Pot(amount, eligible) for amount, eligible in expected)
+    assert sum(pot.amount for pot in build_pots(paid, live)) == sum(paid.values())
 
 
 @pytest.mark.parametrize(
@@ -141,5 +141,5 @@ def test_giving_up_a_claim_lays_the_pots_as_if_they_were_laid_anew(paid: dict[in
     for first in paid:
         for second in paid.keys() - {first}:
             live = [seat for seat in paid if seat not in (first, second)]
-            pots = give_up(give_up(lay_pots(paid, list(paid)), first), second)
-            assert pots == lay_pots(paid, live)
+            pots = give_up(give_up(build_pots(paid, list(paid)), first), second)
+            assert pots == build_pots(paid, live)

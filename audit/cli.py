@@ -61,7 +61,7 @@ EXIT_UNHEARD = 141
 
 
 class _UnheardError(Exception):
-    """Whoever read the output has gone. The library would end with 1 for a `BrokenPipeError`."""
+    """The reader of the output has gone. The library would end with 1 for a `BrokenPipeError`."""
 
 
 @contextlib.contextmanager
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
     """A click group that lists its commands from `COMMANDS` and imports one only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of `COMMANDS`."""
+        """Returns the names, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -127,7 +127,7 @@ class LazyGroup(click.Group):
             code = self._run(args, prog_name, complete_var, **extra)
             _finish(sys.stdout)
         except (BrokenPipeError, _UnheardError):
-            # Not 1, which would say that a check failed, where whoever reads the output (`| head`) has seen enough.
+            # Not 1, which would say that a check failed, if the reader of the output (`| head`) has seen enough.
             code = EXIT_UNHEARD
         except Exception as error:  # whatever it is, it must not end with 1
             code = EXIT_UNFORESEEN
@@ -159,7 +159,7 @@ class LazyGroup(click.Group):
 
 
 def _what_happened(error: Exception) -> str:
-    """What nobody foresaw, on one line: the error, and where in the auditor's own code it came up."""
+    """Describes an unforeseen error on one line, with the place in the auditor's own code."""
     if isinstance(error, OSError) and error.strerror and not error.filename:
         return f"the output cannot be written: {error.strerror}"
     package = str(Path(__file__).parent)

@@ -1,4 +1,4 @@
-"""What an audit found: findings under the names of PROTOCOL.md section 10, counts, and the verdict they come to."""
+"""What an audit found: findings under the names of PROTOCOL.md section 10, counts, and the verdict."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FirstFew:
             self._first.append(text)
 
     def texts(self) -> list[str]:
-        """The first ones, and how many more there are."""
+        """Returns the first ones, and how many more there are."""
         more = self._count - len(self._first)
         return self._first + ([f"and {counted(more, f'more {self._one}', f'more {self._many}')}"] if more else [])
 
@@ -135,12 +135,12 @@ class Tally:
         return self.first_unknown is not None and finding.index is not None and finding.index > self.first_unknown
 
     def findings(self) -> tuple[Finding, ...]:
-        """The findings kept, in log order: the first `KEPT` of each check."""
+        """Returns the findings kept, in log order: the first `KEPT` of each check."""
         lists = (sorted(kept, key=lambda f: f.order)[:KEPT] for kept in self._kept.values())
         return tuple(sorted((finding for kept in lists for finding in kept), key=lambda f: f.order))
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
-        """Returns verdict and exit code."""
+        """Returns the verdict and the exit code."""
         return judge(
             is_test=self.is_test,
             allow_test=allow_test,

@@ -13,7 +13,7 @@ def raised(text: str) -> str:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """A count with its noun, as people say it.
+    """Returns a count with its noun, as people say it.
 
     >>> counted(1, "hand"), counted(2, "hand"), counted(1, "entry was", "entries were")
     ('1 hand', '2 hands', '1 entry was')

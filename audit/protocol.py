@@ -31,17 +31,17 @@ DECKS: dict[str, tuple[str, ...]] = {
 
 
 def tag(name: str) -> bytes:
-    """The domain tag that begins every hash (section 1)."""
+    """Returns the domain tag that begins every hash (section 1)."""
     return b"cutcard/v1/" + name.encode("ascii") + b"\0"
 
 
 def u16(value: int) -> bytes:
-    """Two bytes, big-endian."""
+    """Returns two bytes, big-endian."""
     return value.to_bytes(2, "big")
 
 
 def lp(data: bytes) -> bytes:
-    """`data` with its length before it."""
+    """Returns `data` with its length before it."""
     return u16(len(data)) + data
 
 
@@ -54,34 +54,34 @@ _POSITIONS = tuple(u16(position) for position in range(64))
 
 
 def sha256(data: bytes) -> bytes:
-    """SHA-256 of `data`."""
+    """Returns the SHA-256 of `data`."""
     return hashlib.sha256(data).digest()
 
 
 def seed_commitment(hand: bytes, seed: bytes) -> bytes:
-    """Commitment to a hand's seed (section 3)."""
+    """Returns the commitment to a hand's seed (section 3)."""
     return hashlib.sha256(_SEED + hand + seed).digest()
 
 
 def contribution_preimage(table: str, number: int, contributor: str, value: bytes) -> bytes:
-    """What a contributor hashes before the hand is opened (section 3)."""
+    """Returns what a contributor hashes before the hand is opened (section 3)."""
     place = lp(table.encode("ascii")) + number.to_bytes(8, "big")
     return tag("contribution") + place + lp(contributor.encode("ascii")) + value
 
 
 def entropy_preimage(hand: bytes, contributions: Iterable[tuple[str, bytes]]) -> bytes:
-    """What the entropy digest is the hash of: contributors and values in the offer's order (section 3)."""
+    """Returns what the entropy digest is the hash of: contributors and values in the offer's order (section 3)."""
     taken = [lp(contributor.encode("ascii")) + value for contributor, value in contributions]
     return tag("entropy") + hand + u16(len(taken)) + b"".join(taken)
 
 
 def entropy_digest(hand: bytes, contributions: Iterable[tuple[str, bytes]]) -> bytes:
-    """Digest of everything that others contributed (section 3)."""
+    """Returns the digest of everything that others contributed (section 3)."""
     return sha256(entropy_preimage(hand, contributions))
 
 
 def material(hand: bytes, digest: bytes, seed: bytes) -> bytes:
-    """What deck and salts are drawn from (section 4)."""
+    """Returns what deck and salts are drawn from (section 4)."""
     return hand + digest + seed
 
 
@@ -92,7 +92,7 @@ def _steps(cards: int) -> tuple[tuple[int, int, int], ...]:
 
 
 def word_stream(source: bytes, amount: int) -> bytes:
-    """The first bytes of the shuffle's word stream, two to a word (section 4)."""
+    """Returns the first bytes of the shuffle's word stream, two to a word (section 4)."""
     return hashlib.shake_256(_SHUFFLE + source).digest(amount)
 
 
@@ -109,7 +109,7 @@ def words_used(cards: int, source: bytes) -> list[tuple[int, int, int, bool]]:
 
 
 def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
-    """The deck that `source` (the hand's material) gives, top first (section 4).
+    """Returns the deck that `source` (the hand's material) gives, top first (section 4).
 
     Args:
         reference: 2 to 64 distinct cards in reference order.
@@ -127,7 +127,7 @@ def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
 
 
 def _words(source: bytes) -> Iterator[int]:
-    """The shuffle's words, as many as anybody asks for.
+    """Yields the shuffle's words, as many as anybody asks for.
 
     One block of SHAKE256 is 68 words: enough for 51 swaps and seventeen refusals. The rest waits until it is needed.
     """
@@ -143,22 +143,22 @@ def _later_words(source: bytes) -> Iterator[int]:
 
 
 def salts(source: bytes, cards: int) -> bytes:
-    """The salts of all positions, 32 bytes each, joined (section 5)."""
+    """Returns the salts of all positions, 32 bytes each, joined (section 5)."""
     return hashlib.shake_256(_SALTS + source).digest(SALT_BYTES * cards)
 
 
 def card_preimage(hand: bytes, position: int, card: str, salt: bytes) -> bytes:
-    """What a card commitment is the hash of (section 5)."""
+    """Returns what a card commitment is the hash of (section 5)."""
     return _CARD + hand + u16(position) + card.encode("ascii") + salt
 
 
 def card_commitment(hand: bytes, position: int, card: str, salt: bytes) -> bytes:
-    """Commitment to the card at one position (section 5)."""
+    """Returns the commitment to the card at one position (section 5)."""
     return sha256(card_preimage(hand, position, card, salt))
 
 
 def card_commitments(hand: bytes, deck: Sequence[str], all_salts: bytes) -> bytes:
-    """The commitments to all cards of a deck, joined (section 5)."""
+    """Returns the commitments to all cards of a deck, joined (section 5)."""
     prefix = _CARD + hand
     hashed = hashlib.sha256
     faces = "".join(deck).encode("ascii")
@@ -168,17 +168,17 @@ def card_commitments(hand: bytes, deck: Sequence[str], all_salts: bytes) -> byte
 
 
 def deck_preimage(hand: bytes, commitments: bytes) -> bytes:
-    """What a deck commitment is the hash of (section 5)."""
+    """Returns what a deck commitment is the hash of (section 5)."""
     return _DECK + hand + u16(len(commitments) // HASH_BYTES) + commitments
 
 
 def deck_commitment(hand: bytes, commitments: bytes) -> bytes:
-    """Commitment to a whole deck, from its card commitments joined (section 5)."""
+    """Returns the commitment to a whole deck, from its card commitments joined (section 5)."""
     return sha256(deck_preimage(hand, commitments))
 
 
 def escrow_key_id(public_key: bytes) -> bytes:
-    """The 8 bytes by which an entry names an escrow key (section 8)."""
+    """Returns the 8 bytes by which an entry names an escrow key (section 8)."""
     return sha256(public_key)[:8]
 
 
@@ -188,10 +188,10 @@ def escrow_info(hand: bytes, commitment: bytes) -> bytes:
 
 
 def escrow_preimage(hand: bytes, ciphertext: bytes) -> bytes:
-    """What an escrow digest is the hash of (section 8)."""
+    """Returns what an escrow digest is the hash of (section 8)."""
     return tag("escrow-digest") + hand + ciphertext
 
 
 def escrow_digest(hand: bytes, ciphertext: bytes) -> bytes:
-    """The digest of an escrow ciphertext, logged before the first card (section 8)."""
+    """Returns the digest of an escrow ciphertext, logged before the first card (section 8)."""
     return sha256(escrow_preimage(hand, ciphertext))

@@ -171,7 +171,7 @@ def collected(
     allow_test: bool,
     only_passing: bool,
 ) -> DeckOptions:
-    """The values of `deck_options`.
+    """Returns the values of `deck_options`.
 
     Raises:
         click.BadParameter: `--by` names what neither a log nor `--strata` gives.
@@ -237,7 +237,7 @@ def _opened(options: DeckOptions, bars: DeckBars, stdin: StandardInput) -> tuple
 
 
 def deck_kind(sources: tuple[str, ...], name: str | None) -> DeckKind:
-    """The deck kind asked for, or the one of an array's width."""
+    """Returns the deck kind asked for, or the one of an array's width."""
     if name is not None:
         return DECK_KINDS[name]
     widths = {_array_width(source) for source in sources}

@@ -26,7 +26,7 @@ MAX_FILE_BYTES = 2_000_000
 
 
 def read_file(path: str, most: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of a file that the command line names, `-` for standard input.
+    """Returns the bytes of a file that the command line names, `-` for standard input.
 
     Raises:
         InputError: it cannot be read, or is longer than anything that it could be.
@@ -129,7 +129,7 @@ def key_text(data: bytes) -> str:
 
 
 def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
-    """The auditor's escrow keys from their files.
+    """Returns the auditor's escrow keys from their files.
 
     Raises:
         click.BadParameter: a file that holds no key; the message names the file and never its text.
@@ -146,7 +146,7 @@ def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
 
 
 def demand(policy: Policy | None, max_age: int | None, key: VerifierKey | None) -> Demand | None:
-    """What is asked of witnesses, None without a policy.
+    """Returns what is asked of witnesses, None without a policy.
 
     Raises:
         click.UsageError: options that do not go together.

@@ -26,7 +26,7 @@ class _Rate(ProgressColumn):
     """How many are done so far, and how many a second once that is known."""
 
     def render(self, task: Task) -> Text:
-        """The column's text."""
+        """Returns the column's text."""
         speed = "" if task.speed is None else f", {task.speed:,.0f} a second"
         return Text(f"{task.completed:,.0f} {task.fields['unit']}{speed}", justify="right")
 
@@ -71,7 +71,7 @@ def deck_bars() -> Iterator[DeckBars]:
 
 @contextmanager
 def entries_bar() -> Iterator[Callable[[int, int], None]]:
-    """A bar of a log's entries; it is told how many are done, and how many there are."""
+    """Shows a bar of a log's entries; yields what is told how many are done, and how many there are."""
     entries = (TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TextColumn("entries"), TimeRemainingColumn())
     with _progress(*entries) as bar:
         task = bar.add_task("", total=None)

@@ -99,7 +99,7 @@ def receipt(
 
 
 def _only_key(key: VerifierKey | None, policy: Policy | None) -> VerifierKey | None:
-    """The pinned key, for which a policy of one log stands in."""
+    """Returns the pinned key, for which a policy of one log stands in."""
     return policy.logs[0] if key is None and policy is not None and len(policy.logs) == 1 else key
 
 

@@ -35,7 +35,7 @@ Exit codes: 0 valid; 1 a check failed; 2 wrong usage; 3 nothing failed but the r
 
 
 def processes() -> int:
-    """How many cores this process may use."""
+    """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

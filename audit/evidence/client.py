@@ -51,7 +51,7 @@ _HOLDS = {
 
 
 def decode(data: bytes) -> dict[str, Any] | None:
-    """The members of a client's evidence; None where the bytes are something else.
+    """Returns the members of a client's evidence; None where the bytes are something else.
 
     Raises:
         FormatError: a member's text is no text that UTF-8 can say.
@@ -170,7 +170,7 @@ class _Reader:
             raise CheckError(f"two trees of {tree.size} entries with two roots: a fork, proven")
 
     def hand(self) -> None:
-        """The proven entries by the checks of one hand."""
+        """Checks the proven entries by the checks of one hand."""
         proven = [each for each in (self.offer, self.commit, self.close) if each is not None]
         if not proven:
             return
@@ -197,7 +197,7 @@ class _Reader:
         self._name_missing()
 
     def _linked(self) -> Iterator[tuple[int, Offer | Commit | Close]]:
-        """The entries for `lifecycle`: what is not in the evidence is not asked after."""
+        """Yields the entries for `lifecycle`: what is not in the evidence is not asked after."""
         if self.offer is not None:
             yield self.offer
         if self.commit is not None:
@@ -222,7 +222,7 @@ class _Reader:
             self._try(check, _HOLDS[check], "; ".join(wrong) or None)
 
     def _name_missing(self) -> None:
-        """What the hand's entries would show together with others."""
+        """Names what the hand's entries would show together with others."""
         opening = self.commit or self.offer
         if opening is None:
             self._missing("commit", "neither offer nor commit is here: there is nothing to hold the close against")
@@ -248,14 +248,14 @@ class _Reader:
         return b"" if member is None else base64_bytes(member, "card_commitments")
 
     def list_of_commitments(self) -> None:
-        """The list against the deck commitment in the log."""
+        """Checks the list against the deck commitment in the log."""
         commitments = self._commitments()
         if self.commit is not None and commitments:
             wrong = "it does not give the deck commitment" if check_list(self.commit[1], commitments) else None
             self._try("list", "gives the deck commitment", wrong)
 
     def cards(self) -> None:
-        """Each card of the answer against the list."""
+        """Checks each card of the answer against the list."""
         commitments = self._commitments()
         for card in list_of(self.content.get("cards", []), "cards"):
             if not isinstance(card, dict):
@@ -280,7 +280,7 @@ class _Reader:
             self._try(step, f"{name} matches its commitment", wrong)
 
     def acknowledgements(self) -> None:
-        """Each acknowledgement's signature, and whether its value is the one in offer and commit."""
+        """Checks each acknowledgement's signature, and whether its value is the one in offer and commit."""
         taken: dict[str, bytes] = {}
         for text in list_of(self.content.get("acknowledgements", []), "acknowledgements"):
             try:
@@ -305,7 +305,7 @@ class _Reader:
         return wrong
 
     def checkpoints(self) -> None:
-        """Two signed trees: whether they can be of one log."""
+        """Checks two signed trees: whether they can be of one log."""
         notes = list_of(self.content.get("checkpoints", []), "checkpoints")
         if len(notes) != 2:
             return
@@ -340,7 +340,7 @@ class _Reader:
                 self._try("append-only", "the newer tree extends the older")
 
     def answers(self) -> None:
-        """Two answers to one request."""
+        """Checks two answers to one request."""
         answers = [base64_bytes(each, "answers") for each in list_of(self.content.get("answers", []), "answers")]
         if answers:
             wrong = "one request was answered in two ways" if len(set(answers)) > 1 else None

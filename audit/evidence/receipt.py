@@ -48,7 +48,7 @@ class Evidence:
     proven: bool = True
 
     def judge(self, allow_test: bool) -> tuple[str, int]:
-        """Verdict and exit code, by the rules of PROTOCOL.md section 10."""
+        """Returns the verdict and the exit code, by the rules of PROTOCOL.md section 10."""
         states = {step.state for step in self.steps}
         return judge(
             is_test=self.is_test,
@@ -173,7 +173,7 @@ def _describe_entry(evidence: Evidence, raw: bytes) -> None:
 
 
 def _entry_from(log: Log, index: int, size: int) -> bytes | None:
-    """The entry at `index`, from a log that has at least `size` entries (its own checkpoint says how many)."""
+    """Returns the entry at `index`, from a log that has at least `size` entries (its own checkpoint says how many)."""
     data = log.checkpoint()
     if data is None:
         raise InputError(f"{log.address} has no checkpoint")

@@ -149,20 +149,20 @@ class _Tree:
         self._bundles.append(full_root(leaves) if len(leaves) == WIDTH else _root(leaves))
 
     def root(self, size: int | None = None) -> bytes:
-        """The root over everything, or over the first `size` entries (one of the sizes asked for)."""
+        """Returns the root over everything, or over the first `size` entries (one of the sizes asked for)."""
         if size is None:
             return _root(self._bundles)
         number, within = divmod(size, WIDTH)
         return _root(self._bundles[:number] + ([_root(self._leaves[number][:within])] if within else []))
 
     def leaf(self, index: int | None) -> bytes | None:
-        """The hash of a leaf that was asked for; None where the tree does not have it."""
+        """Returns the hash of a leaf that was asked for; None where the tree does not have it."""
         number, within = divmod(index or 0, WIDTH)
         leaves = self._leaves.get(number, [])
         return leaves[within] if index is not None and within < len(leaves) else None
 
     def inclusion_path(self, index: int) -> list[Node]:
-        """The nodes between a leaf and the root."""
+        """Returns the nodes between a leaf and the root."""
         number, within = divmod(index, WIDTH)
         return climb(self._leaves[number], within) + climb(self._bundles, number)
 

@@ -69,7 +69,7 @@ class Explanation:
         hand: UUID text.
         found: the hand's entries, and what leads from them to the log's root.
         opening: the entry that says game, table and seats: the commit, or the offer where there is no more yet.
-        outcome: what the hand's own checks came to.
+        outcome: the result of the hand's own checks.
         key: the verifier key that the log was held against, None where none was given.
         steps: the hashes, each using what came before it.
         notes: what cannot be shown, and why.
@@ -183,7 +183,7 @@ def _open(found: FoundHand, hand: bytes, keys: EscrowKeys, key: VerifierKey | No
 
 
 def _explain_places(told: Explanation) -> None:
-    """Each entry's leaf, and where a key was given every node from there to the root that is signed."""
+    """Explains each entry's leaf, and where a key was given every node from there to the root that is signed."""
     root = told.found.checkpoint.root
     for index, kind, raw in told.found.entries:
         nodes = told.found.inclusion_paths.get(index)
@@ -199,7 +199,7 @@ def _explain_places(told: Explanation) -> None:
 
 
 def _explain_offer(told: Explanation) -> None:
-    """Whom the hand invited: each value against its commitment, as far as there is one."""
+    """Explains whom the hand invited: each value against its commitment, as far as there is one."""
     if told.found.offer is None:
         return
     offer = told.found.offer[1]

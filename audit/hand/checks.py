@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 @dataclass(slots=True, repr=False)
 class HandResult:
-    """What the checks of one hand came to.
+    """The result of checking one hand.
 
     Attributes:
         hand: the hand's 16 bytes.
@@ -75,7 +75,7 @@ class HandResult:
 
 
 def check_repeat(offer: Offer, commit: Commit) -> str | None:
-    """`lifecycle`: the commit repeats the offer's members unchanged (section 6)."""
+    """Checks `lifecycle`: the commit repeats the offer's members unchanged (section 6)."""
     if offer.test != commit.test:
         return "the offer is of another kind of record than its commit"
     for member in ("table", "number", "game", "deck", "seats", "reveal", "seed_commitment", "escrow", "seat_keys"):
@@ -94,21 +94,21 @@ def _shown(value: object) -> str:
 
 
 def check_kind(opening: Offer | Commit, close: Close) -> str | None:
-    """`lifecycle`: a hand is closed by an entry of its own kind (section 11)."""
+    """Checks `lifecycle`: a hand is closed by an entry of its own kind (section 11)."""
     if close.test == opening.test:
         return None
     return f"the close is of another kind of record than its {type(opening).__name__.lower()}"
 
 
 def check_completion(commit: Commit, close: Close) -> str | None:
-    """`lifecycle`: a hand is `completed` rightly (section 7)."""
+    """Checks `lifecycle`: a hand is `completed` rightly (section 7)."""
     if close.outcome == "completed" and not may_complete(commit.game, commit.seats, close.events):
         return "completed with more than one seat left and seventh street not dealt"
     return None
 
 
 def check_entropy(offer: Offer | None, commit: Commit, digest: bytes) -> tuple[str | None, str | None]:
-    """`entropy`: contributions and the silent are the offer's, in its order, and match; the digest is right.
+    """Checks `entropy`: contributions and the silent are the offer's, in its order, and match; the digest is right.
 
     Args:
         offer: the hand's offer, None where there is none.
@@ -152,7 +152,7 @@ def _against_offer(offer: Offer, commit: Commit, names: list[str]) -> str | None
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeedResult:
-    """What `seed` came to: the seed where it is known, whether it is the committed one, and what is wrong."""
+    """The result of `seed`: the seed if it is known, whether it is the committed one, and what is wrong."""
 
     made: bool = False
     seed: bytes | None = None
@@ -161,7 +161,7 @@ class SeedResult:
 
 
 def check_seed(commit: Commit, close: Close, keys: EscrowKeys) -> SeedResult:
-    """`seed`: the revealed or escrowed seed matches its commitment, the escrow opens and matches its digest."""
+    """Checks `seed`: the revealed or escrowed seed matches its commitment, the escrow opens and matches its digest."""
     wrong = None
     seed = close.seed
     if commit.escrow is not None:
@@ -243,7 +243,7 @@ def check_list(commit: Commit, listed: bytes) -> str | None:
 
 
 def check_card(commit: Commit, position: int, card: str, salt: bytes, listed: bytes | None) -> str | None:
-    """`opening`: one opened card is of the deck kind and matches its commitment, as far as a list was given."""
+    """Checks `opening`: one opened card is of the deck kind and matches its commitment, as far as a list was given."""
     kind = protocol.DECKS[commit.deck]
     if position >= len(kind):
         return f"position {position} is opened in a deck of {len(kind)}"
@@ -258,7 +258,7 @@ def check_card(commit: Commit, position: int, card: str, salt: bytes, listed: by
 
 
 def check_acknowledged(commit: Commit, contributor: str, value: bytes) -> str | None:
-    """`entropy`: a value that the dealer has acknowledged is the one that went into the deck (section 3)."""
+    """Checks `entropy`: a value that the dealer has acknowledged is the one that went into the deck (section 3)."""
     if contributor in commit.withheld:
         return f"{contributor} gave its value in time and is listed as silent"
     values = dict(commit.contributions)
@@ -270,7 +270,7 @@ def check_acknowledged(commit: Commit, contributor: str, value: bytes) -> str | 
 
 
 def check_invited(offer: Offer, contributor: str, value: bytes) -> str | None:
-    """`entropy`: a value matches the commitment that its contributor gave before the hand (section 3)."""
+    """Checks `entropy`: a value matches the commitment that its contributor gave before the hand (section 3)."""
     commitments = dict(offer.contributors)
     if contributor not in commitments:
         return f"{contributor} was not invited"
@@ -300,7 +300,7 @@ def _check_opened(commit: Commit, openings: Openings, listed: bytes | None, deck
 
 
 def check_reveal(commit: Commit, close: Close, replayed: Replay) -> str | None:
-    """`reveal`: what is revealed is what the policy asks, no less and no more (section 8)."""
+    """Checks `reveal`: what is revealed is what the policy asks, no less and no more (section 8)."""
     sealed = commit.reveal == "sealed"
     for member in ("seed", "card_commitments", "openings", "escrow"):
         wanted = sealed != (member == "seed")
@@ -318,7 +318,7 @@ def check_reveal(commit: Commit, close: Close, replayed: Replay) -> str | None:
 
 
 def check_lost_reveal(close: Close) -> str | None:
-    """`reveal`: a lost hand reveals nothing (section 6)."""
+    """Checks `reveal`: a lost hand reveals nothing (section 6)."""
     for member in ("seed", "card_commitments", "openings", "escrow", "history"):
         if getattr(close, member) is not None:
             return f"`{member}` must be absent in the close of a lost hand"
@@ -326,7 +326,7 @@ def check_lost_reveal(close: Close) -> str | None:
 
 
 def check_escrow_key(escrow: Escrow, keys: EscrowKeys) -> str | None:
-    """`reveal`: the escrow is for a key that the auditor named."""
+    """Checks `reveal`: the escrow is for a key that the auditor named."""
     if escrow.key in keys.by_id:
         return None
     named = ", ".join(sorted(key.hex() for key in keys.by_id))

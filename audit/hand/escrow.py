@@ -56,7 +56,7 @@ class EscrowKeys:
         return bool(self.by_id)
 
     def open(self, key_id: bytes, hand: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
-        """The seed that the escrow of a hand holds: 64 bytes.
+        """Returns the seed that the escrow of a hand holds: 64 bytes.
 
         Args:
             key_id: the 8 bytes that the commit names; one of ours.

@@ -16,7 +16,7 @@ class _Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What the events of a hand come to.
+    """The result of replaying a hand's events.
 
     Attributes:
         fault: the first thing that does not obey section 7, None where all do; what follows it was not followed.
@@ -35,7 +35,7 @@ class Replay:
 
 @lru_cache(maxsize=4096)
 def stud_street(street: str, live: tuple[int, ...], first: int, left: int) -> Cards:
-    """The cards of one street of seven card stud.
+    """Returns the cards of one street of seven card stud.
 
     Args:
         street: its name.
@@ -55,7 +55,7 @@ def stud_street(street: str, live: tuple[int, ...], first: int, left: int) -> Ca
 
 
 def may_complete(game: str, seats: Sequence[int], events: Sequence[Event]) -> bool:
-    """Whether a hand with these events may be `completed`: by counts alone, however well the rest was dealt."""
+    """Tells whether a hand with these events may be `completed`: by counts alone, however well the rest was dealt."""
     if game not in STUD_GAMES:
         return True
     if any(type(event) is Deal and event.street == "seventh" for event in events):

@@ -1,4 +1,4 @@
-"""A deck that passed its hand's checks, for whoever wants to look at decks as such (the statistics)."""
+"""A deck that passed its hand's checks, for the statistics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Dealt(NamedTuple):
 
 
 def dealt_hand(case: Case, deck: Sequence[str]) -> Dealt:
-    """The record of a closed hand that passed its checks."""
+    """Returns the record of a closed hand that passed its checks."""
     commit = case.commit
     places = _PLACES[commit.deck]
     order = bytes([places[card] for card in deck])

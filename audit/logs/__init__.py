@@ -11,7 +11,7 @@ from audit.logs.log import Log
 
 
 def open_log(where: str) -> Log:
-    """The log at a folder, an `http(s)` address, `grpc://host:port` or `grpcs://host:port`.
+    """Returns the log at a folder, an `http(s)` address, `grpc://host:port` or `grpcs://host:port`.
 
     Raises:
         InputError: an address of another kind.

@@ -25,7 +25,7 @@ class Log(ABC):
 
     @abstractmethod
     def checkpoint(self) -> bytes | None:
-        """The newest signed checkpoint, None where there is none."""
+        """Returns the newest signed checkpoint, None where there is none."""
 
     @abstractmethod
     def entries(self, number: int, width: int) -> list[bytes] | None:
@@ -37,7 +37,7 @@ class Log(ABC):
 
     @abstractmethod
     def tile(self, level: int, number: int, width: int) -> bytes | None:
-        """The first `width` hashes of a tile, joined; None where it is not there.
+        """Returns the first `width` hashes of a tile, joined; None where it is not there.
 
         Raises:
             FormatError: the tile does not decode.
@@ -53,7 +53,7 @@ class Log(ABC):
         return f"{self.address} has no checkpoint"
 
     def close(self) -> None:
-        """Lets go of whatever is open."""
+        """Closes what is open."""
         return
 
 
@@ -62,14 +62,14 @@ class StaticLog(Log):
 
     @abstractmethod
     def _read(self, where: str) -> bytes | None:
-        """One file, None where it is not there."""
+        """Returns one file, None where it is not there."""
 
     def checkpoint(self) -> bytes | None:
         """See `Log.checkpoint`."""
         return self._read("checkpoint")
 
     def _tile_file(self, level: int | str, number: int, width: int) -> tuple[bytes | None, bool]:
-        """A tile's file, and whether it is the full one that stands in for a partial one."""
+        """Returns a tile's file, and whether it is the full one that stands in for a partial one."""
         data = self._read(path(level, number, width))
         if data is None and width < WIDTH:
             return self._read(path(level, number)), True

@@ -189,7 +189,7 @@ def _seat_keys(entry: dict[str, Any], seats: tuple[int, ...]) -> SeatKeys:
 
 
 def _values(value: Any, member: str, names: tuple[str, str]) -> tuple[tuple[str, bytes], ...]:
-    """A list of objects that give a contributor and 32 bytes; `names` are the members, sorted."""
+    """Returns a list of objects that give a contributor and 32 bytes; `names` are the members, sorted."""
     rows = [fields.members(row, member, names) for row in fields.list_of(value, member)]
     other = names[0] if names[1] == "contributor" else names[1]
     return tuple(

@@ -35,7 +35,7 @@ class Cards(NamedTuple):
     up: tuple[int, ...]
 
     def rows(self) -> Iterator[tuple[int, int, str]]:
-        """Position, seat and face of each card."""
+        """Yields position, seat and face of each card."""
         return zip(self.positions, self.seats, self.faces, strict=True)
 
 

@@ -35,13 +35,13 @@ class SchemaError(FormatError):
 
 
 def hand_text(hand: bytes) -> str:
-    """The usual lower-case text of a hand's 16 bytes."""
+    """Returns the usual lower-case text of a hand's 16 bytes."""
     text = hand.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def hand_bytes(text: str) -> bytes:
-    """The 16 bytes of a hand's UUID.
+    """Reads the 16 bytes of a hand's UUID.
 
     Raises:
         FormatError: not lower-case text of a version 7 UUID with RFC 9562's variant.
@@ -57,7 +57,7 @@ def fail(member: str, why: str) -> NoReturn:
 
 
 def hex_bytes(value: Any, member: str, length: int) -> bytes:
-    """`length` bytes from lower-case hex."""
+    """Reads `length` bytes from lower-case hex."""
     if type(value) is str and len(value) == 2 * length:
         try:
             data = bytes.fromhex(value)
@@ -81,21 +81,21 @@ def base64_bytes(value: Any, member: str) -> bytes:
 
 
 def integer(value: Any, member: str, least: int = 0, most: int = jcs.MAX_INTEGER) -> int:
-    """An integer in a range, both ends included."""
+    """Reads an integer in a range, both ends included."""
     if type(value) is int and least <= value <= most:
         return value
     fail(member, f"not an integer from {least} to {most}")
 
 
 def identifier(value: Any, member: str) -> str:
-    """A table or contributor id."""
+    """Reads a table or contributor id."""
     if type(value) is str and ID.fullmatch(value):
         return value
     fail(member, "not 1 to 64 characters of A-Z a-z 0-9 . _ -")
 
 
 def contributor(value: Any, member: str) -> str:
-    """A contributor id that is not reserved."""
+    """Reads a contributor id that is not reserved."""
     name = identifier(value, member)
     if name.startswith(RESERVED):
         fail(member, f"ids that begin with {RESERVED} are reserved")
@@ -103,21 +103,21 @@ def contributor(value: Any, member: str) -> str:
 
 
 def one_of(value: Any, member: str, known: Iterable[str]) -> str:
-    """One of the texts that are known."""
+    """Reads one of the texts that are known."""
     if type(value) is str and value in known:
         return value
     fail(member, f"not one of {', '.join(sorted(known))}")
 
 
 def hand_id(value: Any) -> bytes:
-    """The 16 bytes of the member `hand`."""
+    """Reads the 16 bytes of the member `hand`."""
     if type(value) is str and UUID.fullmatch(value):
         return bytes.fromhex(value.replace("-", ""))
     fail("hand", "not the lower-case text of a version 7 UUID")
 
 
 def time_text(value: Any) -> str:
-    """A time as text: kept as it is, since it is for people."""
+    """Reads a time as text: kept as it is, since it is for people."""
     if type(value) is str and len(value) == 24:
         try:
             if datetime.fromisoformat(value[:-1]).isoformat(timespec="milliseconds") + "Z" == value:
@@ -128,19 +128,19 @@ def time_text(value: Any) -> str:
 
 
 def list_of(value: Any, member: str) -> list[Any]:
-    """A list of anything."""
+    """Reads a list of anything."""
     if type(value) is list:
         return value
     fail(member, "not a list")
 
 
 def members(value: Any, member: str, names: tuple[str, ...]) -> dict[str, Any]:
-    """An object with exactly these members, which are given, and stand, in sorted order."""
+    """Reads an object with exactly these members, which are given, and stand, in sorted order."""
     if type(value) is dict and tuple(value) == names:
         return value
     fail(member, f"not an object of exactly {', '.join(names)}")
 
 
 def integers(values: tuple[Any, ...]) -> bool:
-    """Whether these (one at least) are all integers from 0 to 2^53 - 1."""
+    """Tells whether these (one at least) are all integers from 0 to 2^53 - 1."""
     return set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= jcs.MAX_INTEGER

@@ -1,4 +1,4 @@
-"""What a piece of evidence came to, as text or as JSON with a stable schema."""
+"""The result of checking a piece of evidence, as text or as JSON with a stable schema."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from audit.verdict import EXIT_CODES
 
 
 def render(told: Explanation, allow_test: bool) -> str:
-    """The explanation as text of JSON."""
+    """Returns the explanation as text of JSON."""
     replayed, tree = told.outcome.replayed, told.found.checkpoint
     verdict, code = told.judge(allow_test)
     value = {

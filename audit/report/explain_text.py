@@ -16,7 +16,7 @@ the command prints must be the number after it. SHA-256 is worked out by sha256s
 
 
 def command(step: Step) -> str:
-    """A shell command that works out a step."""
+    """Returns a shell command that works out a step."""
     start = f"echo {step.preimage.hex()} | xxd -r -p | "
     if step.function == "sha256":
         return f"{start}sha256sum"

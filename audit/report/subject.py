@@ -1,6 +1,6 @@
 """What a report is about (API.md, `of`): the same for `verify` and `stats`, in text, JSON and HTML.
 
-A report that names neither its log nor the auditor's own code cannot be filed: whoever reads it a year later must be
+A report that names neither its log nor the auditor's own code cannot be filed: a reader a year later must be
 able to make it again.
 """
 

@@ -14,7 +14,7 @@ from audit.whole.report import Report
 
 
 def as_json(report: Report, about: Subject) -> dict[str, Any]:
-    """The report as a value of JSON types."""
+    """Returns the report as a value of JSON types."""
     return {
         "verdict": report.verdict,
         "hands": asdict(report.hands),
@@ -90,5 +90,5 @@ def _seat(row: SeatVoids) -> dict[str, Any]:
 
 
 def render(report: Report, about: Subject) -> str:
-    """The report as text of JSON."""
+    """Returns the report as text of JSON."""
     return json.dumps(as_json(report, about), indent=2, ensure_ascii=True)

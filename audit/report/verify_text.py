@@ -52,7 +52,7 @@ def print_report(report: Report, about: Subject, out: Console, show: int, *, all
     """Prints the report.
 
     Args:
-        report: what the audit came to.
+        report: the result of the audit.
         about: what the report is about.
         out: where to print it.
         show: how many findings to print.
@@ -176,7 +176,7 @@ def _print_tables(report: Report, out: Console, all_tables: bool) -> None:
 
 
 def _choose_tables(tables: dict[str, TableRates], all_tables: bool) -> tuple[list[str], list[str]]:
-    """Which tables to print, in natural order, and which to count only."""
+    """Returns which tables to print, in natural order, and which to count only."""
     names = sorted(tables, key=_natural)
     if all_tables:
         return names, []

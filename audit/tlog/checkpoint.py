@@ -82,7 +82,7 @@ def check_checkpoint(data: bytes, key: VerifierKey | None) -> tuple[Checkpoint |
 
 
 def check_origin(origin: str, key: VerifierKey | None) -> list[str]:
-    """What is wrong with a checkpoint's origin (section 9)."""
+    """Returns what is wrong with a checkpoint's origin (section 9)."""
     found = []
     if origin.startswith(RESERVED_ORIGIN):
         found.append(f"the origin {origin!a} begins with {RESERVED_ORIGIN}")
@@ -96,6 +96,6 @@ def _findings(details: list[str]) -> list[Finding]:
 
 
 def is_test_name(key: VerifierKey | None, checkpoint: Checkpoint | None) -> bool:
-    """Whether the pinned key or the checkpoint is a test double's."""
+    """Tells whether the pinned key or the checkpoint is a test double's."""
     names = [key.name if key is not None else "", checkpoint.origin if checkpoint is not None else ""]
     return any(name.startswith(TEST_NAME) for name in names)

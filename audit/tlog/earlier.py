@@ -54,7 +54,7 @@ def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
 def check_append_only(
     earlier: Earlier, now: Checkpoint, data: bytes, root: bytes | None, leaf: bytes | None
 ) -> Iterator[Finding]:
-    """The check `append-only` for one earlier state.
+    """Makes the check `append-only` for one earlier state.
 
     Args:
         earlier: what was brought along.
@@ -101,7 +101,7 @@ def _text(data: bytes) -> str:
 
 
 def _leads(earlier: Earlier, leaf: bytes) -> bool:
-    """Whether a receipt's proof leads from this leaf to its root."""
+    """Tells whether a receipt's proof leads from this leaf to its root."""
     assert earlier.index is not None
     tree = earlier.checkpoint
     return root_from_inclusion(earlier.index, tree.size, leaf, earlier.proof) == tree.root

@@ -19,7 +19,7 @@ def _y(encoded: bytes) -> int:
 
 
 def _is_point(encoded: bytes) -> bool:
-    """Whether 32 bytes are the canonical encoding of a point of the curve."""
+    """Tells whether 32 bytes are the canonical encoding of a point of the curve."""
     y = _y(encoded)
     if y >= _FIELD:
         return False
@@ -30,7 +30,7 @@ def _is_point(encoded: bytes) -> bool:
 
 
 def _is_small(encoded: bytes) -> bool:
-    """Whether a point has an order that divides 8: the y of its eightfold is 1 (and so its x is 0)."""
+    """Tells whether a point has an order that divides 8: the y of its eightfold is 1 (and so its x is 0)."""
     y = _y(encoded) % _FIELD
     # Doubling on y alone: with u = y^2 and v = x^2 = (u - 1) / (d u + 1), y(2P) = (u + v) / (1 - d u v).
     for _ in range(3):

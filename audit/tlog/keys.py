@@ -30,7 +30,7 @@ def base64_decode(text: str) -> bytes:
 
 
 def base64_encode(data: bytes) -> str:
-    """Padded base64 of the standard alphabet."""
+    """Returns padded base64 of the standard alphabet."""
     return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
@@ -91,7 +91,7 @@ class VerifierKey:
 
 
 def is_name(name: str) -> bool:
-    """Whether a signed note's key may have this name."""
+    """Tells whether a signed note's key may have this name."""
     return bool(name) and "+" not in name and not any(c.isspace() or ord(c) < 0x20 for c in name)
 
 

@@ -13,17 +13,17 @@ EMPTY_ROOT = hashlib.sha256(b"").digest()
 
 
 def leaf_hash(entry: bytes) -> bytes:
-    """Hash of a leaf."""
+    """Returns the hash of a leaf."""
     return hashlib.sha256(b"\0" + entry).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Hash of an inner node."""
+    """Returns the hash of an inner node."""
     return hashlib.sha256(b"\1" + left + right).digest()
 
 
 def full_root(hashes: Sequence[bytes]) -> bytes:
-    """Root over a power of two of hashes."""
+    """Returns the root over a power of two of hashes."""
     hashed = hashlib.sha256
     level = list(hashes)
     while len(level) > 1:
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
 
 def climb(hashes: Sequence[bytes], index: int) -> list[Node]:
-    """The nodes from one of a tree's leaves to its root.
+    """Returns the nodes from one of a tree's leaves to its root.
 
     Args:
         hashes: the leaves, or full subtrees of one height (the last may be smaller); at least one.
@@ -82,13 +82,13 @@ class CompactRange:
             self.append(root, height)
 
     def copy(self) -> CompactRange:
-        """An independent copy, for the root at an earlier size."""
+        """Returns an independent copy, for the root at an earlier size."""
         other = CompactRange()
         other._peaks = list(self._peaks)
         return other
 
     def root(self) -> bytes:
-        """Root of the tree so far."""
+        """Returns the root of the tree so far."""
         if not self._peaks:
             return EMPTY_ROOT
         root = self._peaks[-1][1]
@@ -103,7 +103,7 @@ def _check_lengths(*hashes: bytes) -> None:
 
 
 def root_from_inclusion(index: int, size: int, leaf: bytes, proof: Sequence[bytes]) -> bytes:
-    """The root that an inclusion proof leads to (RFC 9162, section 2.1.3.2).
+    """Returns the root that an inclusion proof leads to (RFC 9162, section 2.1.3.2).
 
     Raises:
         CheckError: the proof cannot be one for this index and size.

@@ -29,7 +29,7 @@ class Receipt:
 
 
 def is_receipt(data: bytes) -> bool:
-    """Whether the text says that it is a tlog-proof."""
+    """Tells whether the text says that it is a tlog-proof."""
     return data.startswith(HEADER.encode("ascii"))
 
 

@@ -14,7 +14,7 @@ WIDTH = 256
 
 
 def path(level: int | str, number: int, width: int = WIDTH) -> str:
-    """Path of a tile; `level` is `entries` for a bundle, `width` below 256 for a partial one."""
+    """Returns the path of a tile; `level` is `entries` for a bundle, `width` below 256 for a partial one."""
     groups = [f"{number % 1000:03}"]
     while number >= 1000:
         number //= 1000
@@ -23,7 +23,7 @@ def path(level: int | str, number: int, width: int = WIDTH) -> str:
 
 
 def decode_bundle(data: bytes, width: int, *, prefix: bool) -> list[bytes]:
-    """The entries of a bundle.
+    """Returns the entries of a bundle.
 
     Args:
         data: the file.
@@ -48,7 +48,7 @@ def decode_bundle(data: bytes, width: int, *, prefix: bool) -> list[bytes]:
 
 
 def decode_tile(data: bytes, width: int, *, prefix: bool) -> bytes:
-    """The hashes of a tile, joined.
+    """Returns the hashes of a tile, joined.
 
     Raises:
         FormatError: it does not hold exactly `width` hashes (256, where a full one stands in for a partial one).
@@ -83,7 +83,7 @@ class UpperTiles:
             level += 1
 
     def partial(self) -> Iterator[tuple[int, int, bytes]]:
-        """The partial tiles at the tree's end: level, number, hashes joined."""
+        """Yields the partial tiles at the tree's end: level, number, hashes joined."""
         for level, hashes in enumerate(self._open):
             if hashes:
                 yield level + 1, self._numbers[level], b"".join(hashes)

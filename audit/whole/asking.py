@@ -60,7 +60,7 @@ def ask_witnesses(policy: Policy, key: VerifierKey) -> Asked:
 
 
 def _ask(witness: Witness, key: VerifierKey) -> bytes | str:
-    """The checkpoint that a witness holds, or why there is none to compare with."""
+    """Returns the checkpoint that a witness holds, or why there is none to compare with."""
     if witness.url is None:
         return "the policy does not say where it is"
     try:
@@ -91,7 +91,7 @@ def newest_checkpoint(log: Log, asked: Asked, key: VerifierKey) -> bytes | None:
 
 
 def _size(data: bytes, key: VerifierKey) -> float:
-    """The size that a checkpoint says; of one that is no good no more is to be expected."""
+    """Returns the size that a checkpoint says; of one that is no good no more is to be expected."""
     try:
         signed = note.decode(data)
         note.check_signed(signed, key)

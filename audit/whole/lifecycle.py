@@ -139,14 +139,14 @@ class Kept:
         return place
 
     def read(self, trace: Opened | None) -> tuple[int, bytes] | None:
-        """An entry's index and its bytes; None where there is no such entry, or its bytes were not needed."""
+        """Returns an entry's index and its bytes; None where there is no such entry, or its bytes were not needed."""
         if trace is None or trace.kept is None:
             return None
         self._file.seek(trace.kept)
         return trace.at, self._file.read(int.from_bytes(self._file.read(LENGTH_BYTES), "big"))
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._file.close()
 
 
@@ -225,7 +225,7 @@ class Lifecycle:
             self._count_contributions(self.tables[hand.table], trace)
 
     def _offered(self, trace: CommitTrace) -> Hand | None:
-        """The open hand that this commit belongs to, None where it opens one."""
+        """Returns the open hand that this commit belongs to, None where it opens one."""
         if trace.offer is not None:
             hand = self._by_offer.get(trace.offer)
             if hand is not None and hand.hand == trace.hand:
@@ -369,11 +369,11 @@ class Lifecycle:
 
 
 def follow_alone(entries: Iterable[tuple[int, Offer | Commit | Close]], unknown: int | None = None) -> list[Finding]:
-    """What `lifecycle` (and `seed`, of the id) finds in entries by themselves, out of the log around them.
+    """Returns what `lifecycle` (and `seed`, of the id) finds in entries by themselves, out of the log around them.
 
     Args:
         entries: entries that should be one hand's, each with its log index. The number of the first is taken for its
-            table's next, as far as the table can have come to it.
+            table's next, as far as the table can have reached it.
         unknown: the first index of an unknown entry that may explain what is found behind it; None where all are known.
     """
     tally = Tally(first_unknown=unknown)

@@ -59,7 +59,7 @@ class LostHands:
             self._named.append((hand, table, number, dealt, in_play))
 
     def found(self) -> list[LostHand]:
-        """The first `KEPT` lost hands, once the whole log is known."""
+        """Returns the first `KEPT` lost hands, once the whole log is known."""
         begun = sorted(self._opened)
         rows = zip(self._named, self._opened, self._closed, strict=False)
         return [
@@ -71,6 +71,6 @@ class LostHands:
         ]
 
     def texts(self) -> list[str]:
-        """Each of them in words, and how many more there are."""
+        """Returns each of them in words, and how many more there are."""
         more = len(self._opened) - len(self._named)
         return [str(hand) for hand in self.found()] + ([f"and {counted(more, 'more lost hand')}"] if more else [])

@@ -62,7 +62,7 @@ class Workers:
             yield check_split_hands(self._job, batch)
             return
         if len(self._batches) > 8 * self._processes:
-            yield self._batches.pop(0).result()  # whoever hands in faster than hands are checked waits
+            yield self._batches.pop(0).result()  # handing in waits if checking is slower
         self._batches.append(self._pool.submit(_check, batch))
         ready = [future for future in self._batches if future.done()]
         self._batches = [future for future in self._batches if future not in ready]
@@ -70,7 +70,7 @@ class Workers:
             yield future.result()
 
     def rest(self) -> Iterator[HandResults]:
-        """The results of `check` that are still to come."""
+        """Yields the results of `check` that are still to come."""
         for future in self._batches:
             yield future.result()
         self._batches = []

@@ -84,7 +84,7 @@ class VoidTest:
                 seat.third += third
 
     def result(self, table: str) -> tuple[SeatVoids, ...]:
-        """Every seat of a table that was in enough void hands, the one that stands out most first."""
+        """Returns every seat of a table that was in enough void hands, the one that stands out most first."""
         seats = {n: s for n, s in self._tables.get(table, {}).items() if sum(s.hands.values()) >= LEAST_HANDS}
         rows = []
         for number, seat in sorted(seats.items()):
@@ -103,7 +103,7 @@ class VoidTest:
 
 
 def _two_sided(distribution: list[float], observed: int) -> float:
-    """Probability of everything that is no likelier than what was observed."""
+    """Returns the probability of everything that is no likelier than what was observed."""
     bar = distribution[observed] * _SLACK
     return min(1.0, math.fsum(p for p in distribution if p <= bar))
 
@@ -118,7 +118,7 @@ _Hands = tuple[tuple[int, int], ...]
 
 
 def _p_best(hands: dict[int, int], best: int) -> float:
-    """P-value of being best `best` times, where `hands` counts hands by their number of seats."""
+    """Returns the P-value of being best `best` times, where `hands` counts hands by their number of seats."""
     if sum(hands.values()) > EXACT_HANDS:
         mean = sum(count / size for size, count in hands.items())
         return _normal(best, mean, sum(count / size * (1 - 1 / size) for size, count in hands.items()))
@@ -138,7 +138,7 @@ def _best_distribution(hands: _Hands) -> list[float]:
 
 
 def _p_ranks(hands: dict[int, int], total: int) -> float:
-    """P-value of ranks that sum to `total`, each uniform on 1 to its hand's number of seats."""
+    """Returns the P-value of ranks that sum to `total`, each uniform on 1 to its hand's number of seats."""
     drawn = sum(hands.values())
     if drawn > EXACT_HANDS:
         mean = sum(count * (size + 1) / 2 for size, count in hands.items())

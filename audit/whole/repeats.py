@@ -63,7 +63,7 @@ class Duplicates:
         self._held = 0
 
     def found(self) -> Iterator[Twice]:
-        """Every record whose key came before, with the one right before it; in the order of their keys."""
+        """Yields every record whose key came before, with the one right before it; in the order of their keys."""
         for number, part in enumerate(self._parts):
             data = bytes(part)
             if self._folder is not None:

@@ -36,7 +36,7 @@ class HandCounts:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an audit came to.
+    """The result of an audit.
 
     Attributes:
         address: where the log was read from.

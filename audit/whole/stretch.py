@@ -53,7 +53,7 @@ class Stretch:
 
 @dataclass(slots=True)
 class HandResults:
-    """What checking some hands came to; sums of it are what checking all of them came to."""
+    """The result of checking some hands; the sum over all batches is the result for the log."""
 
     made: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
@@ -66,7 +66,7 @@ class HandResults:
 
 @dataclass(slots=True)
 class StretchResult:
-    """What a stretch came to.
+    """The result of reading and checking one stretch.
 
     Attributes:
         hands: the hands that were checked here.
@@ -137,7 +137,7 @@ class _StretchReader:
         self._settled: set[int] = set()
 
     def finish(self) -> StretchResult:
-        """Checks the hands and gives what the stretch came to.
+        """Checks the hands and returns the stretch's result.
 
         To read first and check afterwards is quicker than to take turns: each keeps its code in the processor's cache.
         """

@@ -58,7 +58,7 @@ class Tree:
             yield from self._compare(self._upper.partial())
 
     def root(self) -> bytes | None:
-        """The root, None where some of the tree is not known."""
+        """Returns the root, None where some of the tree is not known."""
         return None if self._peaks is None else self._peaks.root()
 
     def _compare(self, built: Iterator[tuple[int, int, bytes]]) -> Iterator[Finding]:

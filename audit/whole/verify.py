@@ -253,7 +253,7 @@ class _Audit:
                 raise InputError(f"no entries from {after} on for {in_a_row} bundles: the rest was not looked for")
 
     def _follow(self, read: StretchResult, workers: Workers) -> None:
-        """Takes what a stretch came to: unknown entries first, since they may explain what comes after them."""
+        """Takes a stretch's result: unknown entries first, since they may explain what comes after them."""
         self._entries += read.entries
         if read.times is not None:
             known = self._times or read.times

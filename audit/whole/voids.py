@@ -45,7 +45,7 @@ def _owners(seats: tuple[int, ...], size: int) -> tuple[tuple[int, ...], ...]:
 
 
 def voided_hand(commit: Commit, deck: Sequence[str]) -> VoidedHand | None:
-    """The ranks of a void hand's seats; None for games whose hands this page cannot deal to the end.
+    """Returns the ranks of a void hand's seats; None for games whose hands this page cannot deal to the end.
 
     Args:
         commit: the hand's commit.
@@ -66,7 +66,7 @@ def _order(hands: list[list[str]]) -> tuple[int, ...]:
 
 
 def strength(cards: Sequence[str]) -> tuple[int, ...]:
-    """How strong the best five (or fewer) of these cards are as a high hand; higher tuples win.
+    """Returns how strong the best five (or fewer) of these cards are as a high hand; higher tuples win.
 
     The first number is the kind: 8 straight flush, 7 four of a kind, 6 full house, 5 flush, 4 straight, 3 three of a
     kind, 2 two pair, 1 pair, 0 high card; the rest orders hands of one kind.
@@ -105,7 +105,7 @@ def strength(cards: Sequence[str]) -> tuple[int, ...]:
 
 
 def _straight(values: set[int]) -> int:
-    """The highest card of the best straight among these values, 0 where there is none."""
+    """Returns the highest card of the best straight among these values, 0 where there is none."""
     for top in range(14, 5, -1):
         if all(top - step in values for step in range(5)):
             return top

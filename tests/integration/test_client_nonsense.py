@@ -165,7 +165,11 @@ async def test_nonsense_ends_in_an_error_of_the_client_s_own(tmp_path):
             liar.lies = {"LockDeck": index_only} if method == "GetReceipt" else {}
             liar.lies[method] = lie_of(rng, liar.signer)
             async with Client(
-                liar.address, liar.signer.verifier_key, folder=tmp_path / f"{number}", retry=QUICK
+                liar.address,
+                liar.signer.verifier_key,
+                folder=tmp_path / f"{number}",
+                retry=QUICK,
+                stream=bool(number % 2),
             ) as client:
                 try:
                     await play(client, f"t{number}", sealed=rng.random() < 0.5)

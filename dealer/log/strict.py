@@ -11,7 +11,7 @@ MAX_NUMBER = 2**64 - 1
 
 
 def encode_base64(data: bytes) -> str:
-    """Returns the standard alphabet, padded."""
+    """Encodes in the standard alphabet, padded."""
     return base64.b64encode(data).decode("ascii")
 
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from benchmarks.rounds import medians
 from benchmarks.row import Row
 from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
-from dealer.log.merkle import CompactTree, Node, inclusion_proof, leaf_hash
+from dealer.log.merkle import CompactRange, Node, inclusion_proof, leaf_hash
 from dealer.log.note import NoteSigner
 from dealer.log.receipt import make_receipt
 from dealer.store.interface import Answer, Batch, HandRow, Sealed, TableRow
@@ -71,7 +71,7 @@ class _Log:
 
     def grow(self) -> None:
         """Makes the store and fills it."""
-        self.tree = CompactTree()
+        self.tree = CompactRange()
         SqliteStore.create(self.path, ORIGIN, sign_checkpoint(Checkpoint(ORIGIN, 0, self.tree.root()), SIGNER))
         self.vault = Vault(self.at_rest, 3600)
         self.store = SqliteStore(self.path, self.vault)
@@ -150,7 +150,7 @@ def _start(log: _Log) -> float:
     """Seconds from nothing to a log that can be appended to, read back from its store."""
     start = perf_counter()
     store = SqliteStore(log.path)
-    tree = CompactTree.load(store.size(), store.node)
+    tree = CompactRange.load(store.size(), store.node)
     note = store.checkpoint()
     seconds = perf_counter() - start
     store.close()

@@ -14,7 +14,7 @@ from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import derive_deck
 from dealer.core.seed import draw_seed, entropy_digest
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
-from dealer.log.merkle import CompactTree, inclusion_proof, leaf_hash, node_hash
+from dealer.log.merkle import CompactRange, inclusion_proof, leaf_hash, node_hash
 from dealer.log.note import NoteSigner, NoteVerifier
 from dealer.log.receipt import Receipt, make_receipt
 
@@ -74,7 +74,7 @@ def _receipt() -> tuple[float, float]:
     signer = NoteSigner("benchmark.example/log", private_key)
     verifier, public_key = NoteVerifier.parse(signer.verifier_key), private_key.public_key()
     entries = [os.urandom(720) for _ in range(1_000)]
-    tree = CompactTree()
+    tree = CompactRange()
     nodes = {(node.level, node.index): node.hash for entry in entries for node in tree.append(leaf_hash(entry))}
     checkpoint = Checkpoint(signer.name, tree.size, tree.root())
     proof = inclusion_proof(500, tree.size, lambda level, index: nodes[level, index])

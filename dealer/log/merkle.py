@@ -36,10 +36,10 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
-class CompactTree:
+class CompactRange:
     """The right edge of a tree: its size and the roots of its maximal complete subtrees, its peaks.
 
-    >>> tree = CompactTree()
+    >>> tree = CompactRange()
     >>> [(node.level, node.index) for entry in (b"a", b"b") for node in tree.append(leaf_hash(entry))]
     [(0, 0), (0, 1), (1, 0)]
     >>> tree.root() == node_hash(leaf_hash(b"a"), leaf_hash(b"b"))
@@ -53,7 +53,7 @@ class CompactTree:
         self._peaks: list[bytes] = []  # one for each bit that is set in the size, the greatest subtree first
 
     @classmethod
-    def load(cls, size: int, read: NodeReader) -> "CompactTree":
+    def load(cls, size: int, read: NodeReader) -> "CompactRange":
         """Returns the tree of `size` entries, from its peaks alone: one read for each bit that is set in the size."""
         tree = cls()
         tree._size = size
@@ -82,9 +82,9 @@ class CompactTree:
         """Returns the tree hash over all entries, 32 bytes."""
         return _fold(self._peaks)
 
-    def copy(self) -> "CompactTree":
+    def copy(self) -> "CompactRange":
         """A tree of its own with the same entries, so that an append can be tried and dropped."""
-        twin = CompactTree()
+        twin = CompactRange()
         twin._size = self._size
         twin._peaks = self._peaks.copy()
         return twin

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dealer.log.checkpoint import Checkpoint, read_checkpoint
 from dealer.log.errors import CheckpointError, PublishError
-from dealer.log.merkle import CompactTree, NodeReader, leaf_hash
+from dealer.log.merkle import CompactRange, NodeReader, leaf_hash
 
 TILE_WIDTH = 256
 """How many hashes a full tile, and how many entries a full bundle has."""
@@ -117,7 +117,7 @@ def publish(
         OSError: the folder cannot be written to; what readers see is still whole.
     """
     checkpoint = read_checkpoint(checkpoint_note)
-    if checkpoint.size != size or CompactTree.load(size, read_node).root() != checkpoint.root:
+    if checkpoint.size != size or CompactRange.load(size, read_node).root() != checkpoint.root:
         raise PublishError(f"the checkpoint is not that of the log's first {size} entries")
     folder = _Folder(out)
     with folder.only_writer():
@@ -174,7 +174,7 @@ def _check_extends(out: Path, shown: Checkpoint, new: Checkpoint, read_node: Nod
             f"{out} already shows {shown.size} entries of {new.origin} and this state has {new.size}: "
             "a published log never goes back"
         )
-    if CompactTree.load(shown.size, read_node).root() != shown.root:
+    if CompactRange.load(shown.size, read_node).root() != shown.root:
         raise PublishError(
             f"{out} holds another log under the name {new.origin}: its {shown.size} entries are not ours"
         )

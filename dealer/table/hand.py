@@ -16,11 +16,11 @@ from dealer.table.pots import build_pots
 from dealer.table.stakes import Lineup
 from dealer.table.state import STREETS, Deal, Show, TableState
 
-Step = tuple[TableState, tuple[Event, ...]]
+Advance = tuple[TableState, tuple[Event, ...]]
 """The state after something happened, and the events that this brought about."""
 
 
-def start(lineup: Lineup) -> Step:
+def start(lineup: Lineup) -> Advance:
     """Posts the antes; the hand then waits for third street."""
     events: list[Event] = [Started(lineup)]
     stacks: dict[int, int] = {}
@@ -54,7 +54,7 @@ def start(lineup: Lineup) -> Step:
     return state, tuple(events)
 
 
-def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | None = None) -> Step:
+def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | None = None) -> Advance:
     """Deals a street: an up card for each seat still in; on seventh street none, or the board card.
 
     Raises:
@@ -76,7 +76,7 @@ def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | No
     return course.step()
 
 
-def act(state: TableState, seat: int, option: Option) -> Step:
+def act(state: TableState, seat: int, option: Option) -> Advance:
     """Does what a player chose.
 
     Args:
@@ -96,7 +96,7 @@ def act(state: TableState, seat: int, option: Option) -> Step:
     return course.step()
 
 
-def time_out(state: TableState, seat: int) -> Step:
+def time_out(state: TableState, seat: int) -> Advance:
     """Acts for a seat whose time ran out: it checks where it may, brings in where it must, and otherwise folds.
 
     Raises:
@@ -109,7 +109,7 @@ def time_out(state: TableState, seat: int) -> Step:
     return course.step()
 
 
-def leave(state: TableState, seat: int) -> Step:
+def leave(state: TableState, seat: int) -> Advance:
     """Marks a seat's player as gone: the seat is folded when its turn comes, its bring-in posted first.
 
     An all-in seat has no more turns, and stays in for the pots that it has paid for.
@@ -129,7 +129,7 @@ def leave(state: TableState, seat: int) -> Step:
     return course.step()
 
 
-def show(state: TableState, seat: int, cards: Sequence[str]) -> Step:
+def show(state: TableState, seat: int, cards: Sequence[str]) -> Advance:
     """Shows a seat's down cards at the showdown.
 
     Raises:
@@ -145,7 +145,7 @@ def show(state: TableState, seat: int, cards: Sequence[str]) -> Step:
     return course.step()
 
 
-def muck(state: TableState, seat: int) -> Step:
+def muck(state: TableState, seat: int) -> Advance:
     """Mucks a seat's hand.
 
     Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.log.merkle import CompactTree, leaf_hash
+from dealer.log.merkle import CompactRange, leaf_hash
 from dealer.store.interface import Answer, Batch, HandRow, RecordLine, Sealed, Store, StoreError, TableRow
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Purpose, SealLost, Vault
@@ -51,7 +51,7 @@ def kept(store: Store, request: bytes, caller: str = "room") -> bytes | None:
 
 
 def appended(store: Store, entries: list[bytes], note: str) -> Batch:
-    tree = CompactTree.load(store.size(), store.node)
+    tree = CompactRange.load(store.size(), store.node)
     return Batch(entries, [node for entry in entries for node in tree.append(leaf_hash(entry))], note)
 
 
@@ -72,11 +72,11 @@ def test_entries_nodes_and_checkpoint_come_together_and_last(store: Store, path:
     again = SqliteStore(path)
     assert (again.size(), again.checkpoint()) == (21, "note 14")
     assert list(again.entries(5, 9)) == entries[5:9]
-    tree = CompactTree()
+    tree = CompactRange()
     for entry in entries:
         for node in tree.append(leaf_hash(entry)):
             assert again.node(node.level, node.index) == node.hash
-    assert CompactTree.load(21, again.node).root() == tree.root()
+    assert CompactRange.load(21, again.node).root() == tree.root()
 
 
 def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 
 from dealer.log.checkpoint import Checkpoint, sign_checkpoint
-from dealer.log.merkle import CompactTree, leaf_hash
+from dealer.log.merkle import CompactRange, leaf_hash
 from dealer.service.settings import Limits, Settings
 from dealer.store.datadir import DataDir
 from dealer.store.interface import Batch
@@ -28,7 +28,7 @@ def long_log(folder: Path) -> None:
     data = DataDir.at(folder)
     data.init("flood.invalid/dealer")
     entries = [secrets.token_bytes(ENTRY_BYTES) for _ in range(ENTRIES)]
-    tree = CompactTree()
+    tree = CompactRange()
     nodes = [node for entry in entries for node in tree.append(leaf_hash(entry))]
     signer = data.signer()
     store = SqliteStore(data.database)

@@ -14,7 +14,7 @@ from dealer.core.hand import Reveal, Status, VoidReason
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.log.checkpoint import read_checkpoint
-from dealer.log.merkle import CompactTree, leaf_hash
+from dealer.log.merkle import CompactRange, leaf_hash
 from dealer.service import server
 from dealer.service.settings import Limits, Settings
 from dealer.service.writer import hands
@@ -94,7 +94,7 @@ def dealing(hand: bytes, request: bytes) -> Command:
 
 
 def assert_log_is_whole(engine: Engine) -> None:
-    tree = CompactTree()
+    tree = CompactRange()
     for entry in engine.state.store.entries(0, engine.state.store.size()):
         tree.append(leaf_hash(entry))
     shown = read_checkpoint(engine.state.note)

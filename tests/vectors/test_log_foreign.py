@@ -10,7 +10,7 @@ import pytest
 from dealer.log.acknowledgement import acknowledgement_text, open_acknowledgement
 from dealer.log.checkpoint import open_checkpoint, read_checkpoint
 from dealer.log.errors import LogError, ProofError
-from dealer.log.merkle import CompactTree, consistency_proof, verify_consistency, verify_inclusion
+from dealer.log.merkle import CompactRange, consistency_proof, verify_consistency, verify_inclusion
 from dealer.log.note import NoteVerifier
 from dealer.log.receipt import Receipt, make_receipt
 from dealer.log.tiles import publish
@@ -119,7 +119,7 @@ def test_the_foreign_log_has_our_tree_at_every_size(tmp_path: Path) -> None:
     shown = [read_checkpoint((foreign / f"checkpoint.{size}").read_text()) for size in range(16)]
     assert len(kept.entries) == 15
     for size, state in enumerate(shown):
-        assert (state.size, state.root) == (size, CompactTree.load(size, kept.read).root())
+        assert (state.size, state.root) == (size, CompactRange.load(size, kept.read).root())
     for new in shown:
         for old in shown[: new.size + 1]:
             verify_consistency(old.size, new.size, old.root, new.root, consistency_proof(old.size, new.size, kept.read))

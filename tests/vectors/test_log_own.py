@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dealer.log.acknowledgement import acknowledgement_text, open_acknowledgement
 from dealer.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
-from dealer.log.merkle import CompactTree, consistency_proof, inclusion_proof, verify_consistency
+from dealer.log.merkle import CompactRange, consistency_proof, inclusion_proof, verify_consistency
 from dealer.log.note import NoteSigner, NoteVerifier
 from dealer.log.receipt import Receipt, make_receipt
 from dealer.log.tiles import publish
@@ -25,7 +25,7 @@ SIZES = [int(size) for size in VECTORS["checkpoints"]]
 
 
 def root(size: int) -> bytes:
-    return CompactTree.load(size, KEPT.read).root()
+    return CompactRange.load(size, KEPT.read).root()
 
 
 def test_the_vectors_are_what_their_maker_makes() -> None:

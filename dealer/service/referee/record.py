@@ -170,7 +170,7 @@ def _repeat(refereed: RefereedHand, step: list[Any]) -> RefereedHand:
     raise ValueError("a line of a table's record is of no known kind")
 
 
-def _after(refereed: RefereedHand, step: referee.Step, line: list[Any]) -> RefereedHand:
+def _after(refereed: RefereedHand, step: referee.Advance, line: list[Any]) -> RefereedHand:
     state, events = step
     return replace(refereed, state=state, events=refereed.events + events, fresh=(*refereed.fresh, _line(line)))
 

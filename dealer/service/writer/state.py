@@ -7,7 +7,7 @@ from functools import partial
 
 from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
-from dealer.log.merkle import CompactTree, Node, NodeReader, inclusion_proof, leaf_hash
+from dealer.log.merkle import CompactRange, Node, NodeReader, inclusion_proof, leaf_hash
 from dealer.log.note import NoteSigner
 from dealer.log.receipt import make_receipt
 from dealer.service.settings import Limits
@@ -43,7 +43,7 @@ class Recorded:
 class Signed:
     """The tree and its signed checkpoint as they are once a batch is durable."""
 
-    def __init__(self, tree: CompactTree, note: str, nodes: Sequence[Node], read: NodeReader) -> None:
+    def __init__(self, tree: CompactRange, note: str, nodes: Sequence[Node], read: NodeReader) -> None:
         """Holds the tree with the batch's entries, its note, and the new nodes; `read` reads the older ones."""
         self.tree, self.note, self.nodes = tree, note, nodes
         self.fresh = {(node.level, node.index): node.hash for node in nodes}
@@ -92,7 +92,7 @@ class State:
             raise StoreError(f"the store is the log {self.store.origin}, the signing key that of {self.signer.name}")
         self._nodes: dict[tuple[int, int], bytes] = {}
         self._tables: dict[str, TableRow] = {}
-        self.tree = CompactTree.load(self.store.size(), self._node)
+        self.tree = CompactRange.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
         self._require_what_was_signed()
         self.recorded: dict[bytes, Recorded] = {}
@@ -115,7 +115,7 @@ class State:
                     f"the database holds {self.tree.size} entries, and this log has signed {signed.size}: it is an "
                     f"older one, and to go on from it would be a second history. {_WHAT_TO_DO}"
                 )
-            if CompactTree.load(signed.size, self._node).root() != signed.root:
+            if CompactRange.load(signed.size, self._node).root() != signed.root:
                 raise StoreError(
                     f"the database holds other entries than the {signed.size} that this log has signed. {_WHAT_TO_DO}"
                 )

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from dealer.log.merkle import CompactTree, NodeReader, leaf_hash
+from dealer.log.merkle import CompactRange, NodeReader, leaf_hash
 
 
 def split(count: int) -> int:
@@ -53,7 +53,7 @@ class KeptNodes:
 
     def __init__(self, entries: list[bytes]) -> None:
         self.entries = entries
-        self.tree = CompactTree()
+        self.tree = CompactRange()
         self.nodes: dict[tuple[int, int], bytes] = {}
         self.reads = 0
         for entry in entries:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dealer.log.errors import LogError, ProofError
 from dealer.log.merkle import (
     EMPTY_ROOT,
-    CompactTree,
+    CompactRange,
     Node,
     consistency_proof,
     inclusion_proof,
@@ -32,11 +32,11 @@ def test_hashes_are_separated_by_their_first_byte() -> None:
 
 
 def test_the_empty_tree_has_the_hash_of_nothing_as_its_root() -> None:
-    assert CompactTree().root() == CompactTree.load(0, KEPT.read).root() == EMPTY_ROOT == sha256(b"").digest()
+    assert CompactRange().root() == CompactRange.load(0, KEPT.read).root() == EMPTY_ROOT == sha256(b"").digest()
 
 
 def test_the_root_of_every_size_is_the_tree_hash() -> None:
-    tree = CompactTree()
+    tree = CompactRange()
     for size, entry in enumerate(ENTRIES, 1):
         tree.append(leaf_hash(entry))
         assert (tree.size, tree.root()) == (size, ROOTS[size])
@@ -46,7 +46,7 @@ def test_an_append_gives_every_subtree_that_it_completes_the_leaf_first() -> Non
     for (level, index), value in KEPT.nodes.items():
         assert value == naive.tree_hash(ENTRIES[index << level : (index + 1) << level])
     assert set(KEPT.nodes) == {(level, index) for level in range(6) for index in range(len(ENTRIES) >> level)}
-    tree = CompactTree.load(7, KEPT.read)
+    tree = CompactRange.load(7, KEPT.read)
     made = tree.append(leaf_hash(ENTRIES[7]))
     assert made == [Node(level, 7 >> level, KEPT.nodes[level, 7 >> level]) for level in range(4)]
 
@@ -54,7 +54,7 @@ def test_an_append_gives_every_subtree_that_it_completes_the_leaf_first() -> Non
 @pytest.mark.parametrize("size", SIZES)
 def test_a_loaded_tree_reads_its_peaks_alone_and_goes_on_like_the_first(size: int) -> None:
     kept = naive.KeptNodes(ENTRIES)
-    tree = CompactTree.load(size, kept.read)
+    tree = CompactRange.load(size, kept.read)
     assert kept.reads == size.bit_count()
     assert (tree.size, tree.root()) == (size, ROOTS[size])
     for entry in ENTRIES[size:]:
@@ -63,7 +63,7 @@ def test_a_loaded_tree_reads_its_peaks_alone_and_goes_on_like_the_first(size: in
 
 
 def test_a_copy_can_be_tried_and_dropped() -> None:
-    tree = CompactTree.load(11, KEPT.read)
+    tree = CompactRange.load(11, KEPT.read)
     trial = tree.copy()
     trial.append(leaf_hash(b"dropped"))
     assert (tree.size, tree.root()) == (11, ROOTS[11])
@@ -185,5 +185,5 @@ def test_a_proof_of_a_great_tree_reads_few_subtrees(size: int, data: st.DataObje
 
     inclusion_proof(index, size, read)
     consistency_proof(index, size, read)
-    CompactTree.load(size, read)
+    CompactRange.load(size, read)
     assert len(reads) <= 5 * size.bit_length()

@@ -28,7 +28,7 @@ def note(size: int, kept: KeptNodes = KEPT, signer: NoteSigner = SIGNER) -> str:
 
 
 def root(size: int, kept: KeptNodes = KEPT) -> bytes:
-    return tiles.CompactTree.load(size, kept.read).root()
+    return tiles.CompactRange.load(size, kept.read).root()
 
 
 def bring_up(out: Path, previous: int, size: int, kept: KeptNodes = KEPT, signer: NoteSigner = SIGNER) -> None:

@@ -50,7 +50,7 @@ class Table:
         self._take(hand.start(Lineup(hi_lo, played_for, tuple(hands), tuple(brings[seat] for seat in hands))))
         self._go_on()
 
-    def _take(self, step: hand.Step) -> None:
+    def _take(self, step: hand.Advance) -> None:
         self.state, events = step
         self.events += events
 
@@ -181,7 +181,7 @@ class Cards:
         self._left -= 1
         return next(self._deck)
 
-    def follow(self, state: TableState) -> hand.Step:
+    def follow(self, state: TableState) -> hand.Advance:
         """Deals and shows until a seat has to act or the hand is over."""
         events: list[Event] = []
         while not isinstance(waits_for := state.waits_for, Turn | None):
@@ -194,7 +194,7 @@ class Cards:
             events += more
         return state, tuple(events)
 
-    def _deal(self, state: TableState, street: str) -> hand.Step:
+    def _deal(self, state: TableState, street: str) -> hand.Advance:
         if street == "seventh" and self._left < len(state.live):
             return hand.dealt(state, street, {}, self._next())
         for _ in range({"third": 2, "seventh": 1}.get(street, 0)):

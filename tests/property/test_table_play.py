@@ -81,7 +81,7 @@ class Play(RuleBasedStateMachine):
         self.done: list[Option | int | None] = []
         self.take(hand.start(lineup))
 
-    def take(self, step: hand.Step) -> None:
+    def take(self, step: hand.Advance) -> None:
         """Goes on from a step to the next prompt; chips are conserved after every event."""
         state, events = step
         self.state, more = self.cards.follow(state)
@@ -164,7 +164,7 @@ class Play(RuleBasedStateMachine):
         assert list(events) == self.events
 
 
-def _followed(step: hand.Step, cards: Cards) -> tuple[TableState, tuple[Event, ...]]:
+def _followed(step: hand.Advance, cards: Cards) -> tuple[TableState, tuple[Event, ...]]:
     state, events = step
     state, more = cards.follow(state)
     return state, (*events, *more)

@@ -173,8 +173,8 @@ class HandState:
         return self.status is Status.COMMITTED or self.status is Status.OFFERED
 
 
-def lock(state: HandState) -> HandState:
-    """Ends the contributions.
+def lock(state: HandState, deck_commitment: bytes = b"") -> HandState:
+    """Ends the contributions, and names the deck that follows from them, if it is known already.
 
     Raises:
         Refused: the hand is committed or over already.
@@ -182,7 +182,7 @@ def lock(state: HandState) -> HandState:
     _require_in_play(state)
     if state.status is not Status.OFFERED:
         raise Refused(Reason.HAND_LOCKED, "the deck of this hand is locked already")
-    return replace(state, status=Status.COMMITTED)
+    return replace(state, status=Status.COMMITTED, deck_commitment=deck_commitment)
 
 
 def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:

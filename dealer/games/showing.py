@@ -5,6 +5,8 @@ from functools import lru_cache
 
 from dealer.core.cards import RANKS, SUITS
 
+_DOORS = {rank + suit: (RANKS.index(rank), SUITS.index(suit)) for rank in RANKS for suit in SUITS}
+
 
 def door_value(card: str) -> tuple[int, int]:
     """Orders single up cards: by rank, ace high, then by suit, clubs lowest and spades highest.
@@ -15,7 +17,7 @@ def door_value(card: str) -> tuple[int, int]:
     Returns:
         A value that compares as the cards do.
     """
-    return RANKS.index(card[0]), SUITS.index(card[1])
+    return _DOORS[card]
 
 
 def showing_value(cards: Iterable[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:

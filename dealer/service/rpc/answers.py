@@ -77,12 +77,13 @@ def opener(live: LiveHand) -> types_pb2.Opener | None:
     seats = state.live
     if len(seats) < 2:
         return None
-    up = [(seat, cards[position]) for position, seat, face in state.dealt if face is Face.UP]
     if state.street == state.game.streets[0].name:
-        return types_pb2.Opener(seat=lowest_door(dict(up), seats), reason=types_pb2.OPENER_REASON_LOWEST_CARD)
+        doors = {seat: cards[position] for position, seat, face in state.dealt if face is Face.UP}
+        return types_pb2.Opener(seat=lowest_door(doors, seats), reason=types_pb2.OPENER_REASON_LOWEST_CARD)
     ranks = dict.fromkeys((BOARD, *state.seats), "")
-    for seat, card in up:
-        ranks[seat] += card[0]
+    for position, seat, face in state.dealt:
+        if face is Face.UP:
+            ranks[seat] += cards[position][0]
     return types_pb2.Opener(seat=highest_ranks(ranks, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
 
 

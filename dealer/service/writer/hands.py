@@ -73,7 +73,7 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
     if opening.reveal is Reveal.SEALED and (key := unit.sources.escrow) is not None:
         secrets = Secrets(seed, key.seal(seed, hand, state.seed_commitment), key.id)
     live = LiveHand(state, referee, secrets)
-    unit.tables[table.table] = replace(table, number=number, hand=hand)
+    unit.tables[table.table] = TableRow(table.table, table.owner, number, hand)
     if not opening.invited:
         return _commit(unit, live)
     entry = offer_entry(state, _escrow(live), unit.now, unit.sources.family)
@@ -115,11 +115,10 @@ def lock_deck(unit: Unit, hand: bytes) -> LiveHand:
 
 def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     secrets = live.known_secrets()
-    state = machine.lock(live.state)
     if unit.sources.stacked is not None and secrets.stacked is None:
-        secrets = replace(secrets, stacked=unit.sources.stacked(state))
-    deck = make_deck(state, secrets)
-    state = replace(state, deck_commitment=deck.commitment)
+        secrets = replace(secrets, stacked=unit.sources.stacked(machine.lock(live.state)))
+    deck = make_deck(live.state, secrets)
+    state = machine.lock(live.state, deck.commitment)
     entry = commit_entry(
         state,
         _escrow(live),
@@ -131,7 +130,8 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
         family=unit.sources.family,
     )
     sealed = live.sealed if secrets is live.secrets else None
-    return unit.put(replace(live, state=state, secrets=secrets, sealed=sealed, deck=deck, commit=unit.append(entry)))
+    commit = unit.append(entry)
+    return unit.put(LiveHand(state, live.referee, secrets, sealed, deck, live.offer, commit, live.close, live.key))
 
 
 def _escrow(live: LiveHand) -> Escrow | None:
@@ -227,7 +227,7 @@ def _over(unit: Unit, live: LiveHand, entry: bytes) -> LiveHand:
     table = unit.table(name)
     if table is None:
         raise AssertionError("a hand in play has its table")
-    unit.tables[name] = replace(table, hand=None)
+    unit.tables[name] = TableRow(table.table, table.owner, table.number, None)
     return unit.put(replace(live, close=unit.append(entry)))
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -131,7 +131,9 @@ def deck_of(state: HandState, digest: bytes, seed: Seed, stacked: tuple[str, ...
 def sealed(hand: LiveHand, vault: Vault) -> LiveHand:
     """Returns a hand whose secrets are encrypted at rest, under the key that it has or takes."""
     made = vault.seal_hand(hand.key, hand.known_secrets().dump(), hand.state.hand)
-    return replace(hand, sealed=made, key=made.key)
+    return LiveHand(
+        hand.state, hand.referee, hand.secrets, made, hand.deck, hand.offer, hand.commit, hand.close, made.key
+    )
 
 
 def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault, entry: Callable[[int], bytes]) -> LiveHand:

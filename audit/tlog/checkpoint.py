@@ -63,6 +63,9 @@ def check_checkpoint(data: bytes, key: VerifierKey | None) -> tuple[Checkpoint |
 
     Returns:
         What the checkpoint says, None where it does not decode; and what is wrong with it.
+
+    Raises:
+        InputError: it is longer than what is read of a note.
     """
     found: list[str] = []
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from audit.errors import CheckError, FormatError
+from audit.errors import CheckError, FormatError, InputError
 from audit.tlog.ed25519 import check_signature
 from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, base64_encode, is_name
 
@@ -33,9 +33,10 @@ def decode(data: bytes) -> Note:
 
     Raises:
         FormatError: it is no signed note.
+        InputError: it is longer than what is read, so that nothing can be said of it.
     """
     if len(data) > MAX_NOTE_BYTES:
-        raise FormatError(f"a note of {len(data)} bytes")
+        raise InputError(f"a signed note of {len(data)} bytes: no more than {MAX_NOTE_BYTES} bytes of a note are read")
     try:
         whole = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from audit.errors import AuditError, CheckError, FormatError, InputError
+from audit.errors import AuditError, CheckError, InputError
 from audit.logs.log import Log
 from audit.logs.witnesses import held_checkpoint
 from audit.tlog import note
@@ -96,5 +96,5 @@ def _size(data: bytes, key: VerifierKey) -> float:
         signed = note.decode(data)
         note.check_signed(signed, key)
         return read_checkpoint(signed).size
-    except (FormatError, CheckError):
+    except AuditError:
         return float("inf")

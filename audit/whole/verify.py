@@ -186,9 +186,9 @@ class _Audit:
         if data is None:
             tally.unreadable.append(self._log.why_no_checkpoint())
         else:
-            tally.made["checkpoint"] += 1
             self._note = data
             self._checkpoint, found = check_checkpoint(data, key)
+            tally.made["checkpoint"] += 1
             tally.add(found)
             if key is None:
                 tally.missing.append("no verifier key was given: who signed the log was not checked")

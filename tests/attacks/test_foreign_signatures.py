@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from audit.cli import cli
-from audit.errors import FormatError
+from audit.errors import InputError
 from audit.tlog import note
 from audit.tlog.keys import base64_encode
 from tests.attacks.maker import Book, Draft, Signer, canonical, drawn
@@ -74,8 +74,34 @@ def test_foreign_lines_before_ours_change_nothing_either(tmp_path: Path) -> None
 def test_a_note_has_a_greatest_size() -> None:
     checkpoint = SIGNER.checkpoint(Book().play(DRAFT).raws())
     note.decode(checkpoint + by("w", (note.MAX_NOTE_BYTES - len(checkpoint)) // len(by("w"))))
-    with pytest.raises(FormatError, match="a note of"):
+    with pytest.raises(InputError, match="no more than 1000000 bytes of a note are read"):
         note.decode(checkpoint + by("w", note.MAX_NOTE_BYTES // len(by("w")) + 1))
+
+
+def test_a_note_beyond_the_greatest_size_is_unreadable_for_every_command(tmp_path: Path) -> None:
+    book = Book().play(DRAFT)
+    raws = book.raws()
+    whole, log = book.write(tmp_path / "whole"), book.write(tmp_path / "log")
+    more = by("witness.example/w", note.MAX_NOTE_BYTES // len(by("witness.example/w")) + 1)
+    (log / "checkpoint").write_bytes((log / "checkpoint").read_bytes() + more)
+    receipt, entry, evidence, acknowledgements = (tmp_path / name for name in ("receipt", "entry", "one", "two"))
+    receipt.write_bytes(SIGNER.receipt(raws, 0) + more)
+    entry.write_bytes(raws[0])
+    proven = {"entry": base64_encode(raws[0]), "receipt": receipt.read_text()}
+    evidence.write_text(json.dumps({"format": "cutcard-evidence/v1", "commit": proven}, ensure_ascii=False))
+    said = (SIGNER.note(f"cutcard/v1/entropy\n{DRAFT.id}\na\n{'0' * 64}\n") + more).decode()
+    content = {"format": "cutcard-evidence/v1", "acknowledgements": [said]}
+    acknowledgements.write_text(json.dumps(content, ensure_ascii=False))
+    for call in (
+        ("verify", log, "--jobs", 1),
+        ("verify", whole, "--jobs", 1, "--since", log / "checkpoint"),
+        ("explain", log, DRAFT.id),
+        ("receipt", receipt, "--entry", entry),
+        ("receipt", evidence),
+        ("receipt", acknowledgements),
+    ):
+        done = CliRunner().invoke(cli, [*map(str, call), "--key", str(SIGNER.verifier)])
+        assert (done.exit_code, "1000000 bytes of a note" in " ".join(done.output.split())) == (4, True), done.output
 
 
 @pytest.mark.parametrize("origin", ["cutcard", "cutcard.example/log"])

@@ -131,6 +131,9 @@ async def test_two_answers_to_one_request_are_judged_beside_the_commit_that_was_
     assert steps["repeat"] == ("fail", "one request was answered in two ways")
 
 
+CARD = {"position": 0, "seat": 1, "face": "down", "card": "As", "salt": "00" * 32}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -139,6 +142,14 @@ async def test_two_answers_to_one_request_are_judged_beside_the_commit_that_was_
         {"cards": {}},
         {"cards": [1]},
         {"cards": [{"position": "0"}]},
+        *({"cards": [CARD | changed]} for changed in ({"seat": "1"}, {"seat": -1}, {"seat": 2**32}, {"face": 1})),
+        *({"cards": [CARD | changed]} for changed in ({"face": "sideways"}, {"card": 1}, {"salt": "0G"})),
+        {"commit": None},
+        {"hand": 7},
+        {"detail": None},
+        {"consistency": {"hashes": ["00"]}},
+        {"consistency": {"from": "0", "to": 1, "hashes": None}},
+        {"checkpoints": []},
         {"acknowledgements": 3},
         {"checkpoints": ["x", "y"]},
         {"answers": ["%"]},
@@ -150,3 +161,19 @@ def test_malformed_evidence_is_unreadable(tmp_path, change):
     path.write_text(json.dumps({"format": "cutcard-evidence/v1", "check": "x", "detail": "y", **change}))
     done = CliRunner().invoke(receipt, [str(path)])
     assert done.exit_code == 4, done.output
+
+
+@pytest.mark.parametrize("member", ["cards", "checkpoints", "consistency", "later"])
+async def test_a_member_out_of_form_beside_what_is_proven_is_unreadable_and_an_unknown_one_is_not(
+    liar, client, tmp_path, member
+):
+    hand = await client.open_hand("t", SEATS)
+    liar.lie("DealStreet", another_card)
+    path = await evidence_of(hand.deal_street("third"))
+    content = json.loads(path.read_text())
+    checkpoint = content["commit"]["receipt"].partition("\n\n")[2]
+    wrong = {"cards": [CARD | {"face": "sideways"}], "checkpoints": [checkpoint], "consistency": 1, "later": 1}
+    path.write_text(json.dumps(content | {member: wrong[member]}))
+    done = CliRunner().invoke(receipt, [str(path), "--key", liar.signer.verifier_key])
+    assert done.exit_code == (1 if member == "later" else 4), done.output
+    assert member in done.output or member == "later"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,21 @@ Keys = NDArray[np.uint64]
 
 BLOCK = 10
 """Cards in a word: as many as fit into 60 bits."""
+
+
+@dataclass(frozen=True)
+class KeyKind:
+    """One kind of key.
+
+    Attributes:
+        name: what is equal when two keys are.
+        space: how many equally likely keys there are.
+        rows: its rows in an array of keys: one, or two for a fingerprint of 128 bits.
+    """
+
+    name: str
+    space: float
+    rows: tuple[int, ...]
 
 
 def whole_deck_keys(decks: NDArray[np.uint8]) -> Keys:

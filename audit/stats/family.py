@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.stats.batch import Batch
+from audit.stats.decks import KeyKind
 from audit.stats.nulls import Pmf
 from audit.stats.results import Bars
 
@@ -34,6 +35,7 @@ class Outcome:
         weight: its share of the chance of a false alarm, against 1 for an ordinary test. Fixed here, before any deck
             is seen: a few tests that nothing else can stand in for have more.
         bars: what it compared, where a picture of that explains it.
+        note: what should be said of the decks besides, or nothing.
     """
 
     name: str
@@ -44,6 +46,48 @@ class Outcome:
     decks: int | None = None
     weight: float = 1.0
     bars: Bars | None = field(default=None, compare=False, repr=False)
+    note: str = ""
+
+
+class Run(Protocol):
+    """What was counted of one run of decks."""
+
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def decks(self) -> int: ...  # noqa: D102
+    @property
+    def counts(self) -> Mapping[str, Counts]: ...  # noqa: D102
+
+
+class KeptKeys(Protocol):
+    """The keys of all decks, to be compared with each other."""
+
+    def repeats(self, kind: KeyKind) -> int: ...  # noqa: D102
+    def least_times(self) -> int: ...  # noqa: D102
+    def list_comes_again(self, run: int) -> bool: ...  # noqa: D102
+
+
+class Counted(Protocol):
+    """What a test of all decks together may look at; a corpus is one."""
+
+    @property
+    def whole(self) -> Run: ...  # noqa: D102
+    @property
+    def keys(self) -> KeptKeys: ...  # noqa: D102
+
+
+class Peer(Protocol):
+    """A part of the battery: a family whose counts add up, or tests that need more of the decks than counts."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def sees(self) -> str: ...  # noqa: D102
+    @property
+    def needs(self) -> int: ...  # noqa: D102
+    def is_for(self, n: int) -> bool: ...  # noqa: D102
+    def rows(self, counted: Counted) -> Sequence[Outcome]: ...  # noqa: D102
 
 
 class PerDeck(Protocol):
@@ -92,6 +136,14 @@ class Family:
     def is_for(self, n: int) -> bool:
         """Whether decks of n cards can be tested."""
         return n >= self.fewest_cards and self.cards in (None, n) and not (self.suited and n % 4)
+
+    def rows(self, counted: Counted) -> Sequence[Outcome]:
+        """Tests all decks together."""
+        return self.tests(counted.whole)
+
+    def tests(self, run: Run) -> Sequence[Outcome]:
+        """Tests one run of decks by its counts."""
+        return self.pvalues(run.counts[self.name], run.n, run.decks)
 
     def merge(self, one: Mapping[str, NDArray[np.int64]], other: Mapping[str, NDArray[np.int64]]) -> Counts:
         """The counts of both."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from audit.stats.batch import Bytes
-from audit.stats.counting.deck_keys import NAME as DUPLICATES
-from audit.stats.counting.deck_keys import KeyStore
+from audit.stats.counting.key_store import KeyStore
 from audit.stats.counting.tally import Tally
-from audit.stats.families import FAMILIES, Family
+from audit.stats.families import BATTERY, Family, Peer
+from audit.stats.families.duplicates import DUPLICATES
 from audit.stats.families.seated import SEATED
 from audit.stats.results import LogSample
 
@@ -25,7 +25,7 @@ class Plan:
     Attributes:
         n: cards a deck.
         order: (n,) the place of each card before the shuffle; None for the reference order.
-        names: families asked for, with `duplicates` among them; None for all.
+        names: parts of the battery asked for; None for all.
         dimensions: dimensions of strata.
     """
 
@@ -35,16 +35,21 @@ class Plan:
     dimensions: tuple[str, ...] = ()
 
     @property
-    def families(self) -> tuple[Family, ...]:
-        """Families for all decks together."""
+    def battery(self) -> tuple[Peer, ...]:
+        """All that is tested of all decks together."""
         return tuple(
-            family for family in FAMILIES if family.is_for(self.n) and (self.names is None or family.name in self.names)
+            peer for peer in BATTERY if peer.is_for(self.n) and (self.names is None or peer.name in self.names)
         )
 
     @property
-    def duplicates(self) -> bool:
-        """Whether keys are kept."""
-        return self.names is None or DUPLICATES in self.names
+    def families(self) -> tuple[Family, ...]:
+        """Those of the battery that count."""
+        return tuple(peer for peer in self.battery if isinstance(peer, Family))
+
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether every deck's keys are kept."""
+        return DUPLICATES in self.battery
 
     def stratum_families(self, dimension: str) -> tuple[Family, ...]:
         """Families for each stratum of a dimension."""
@@ -104,7 +109,7 @@ class Corpus:
 
 def family_names() -> list[str]:
     """All names that can be asked for."""
-    return [*(family.name for family in FAMILIES), DUPLICATES]
+    return [peer.name for peer in BATTERY]
 
 
 Label = TypeVar("Label", str, int)

@@ -21,9 +21,9 @@ from audit.errors import InputError
 from audit.files import open_regular
 from audit.stats.batch import Batch
 from audit.stats.counting.corpus import Corpus, Plan
-from audit.stats.counting.deck_keys import key_kinds
 from audit.stats.counting.tally import Tally
 from audit.stats.families import Family
+from audit.stats.families.duplicates import key_kinds
 from audit.stats.results import LogSample
 from audit.stats.sources.copies import DeckLists
 

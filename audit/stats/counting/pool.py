@@ -16,9 +16,9 @@ from typing import Any
 
 from audit.stats.batch import Batch, Bytes
 from audit.stats.counting.corpus import Plan
-from audit.stats.counting.deck_keys import deck_keys
 from audit.stats.counting.tally import Tally
 from audit.stats.decks import Keys
+from audit.stats.families.duplicates import deck_keys
 
 WHOLE = ("", "")
 """Stands for all decks together where a stratum's dimension and label would stand."""
@@ -55,7 +55,7 @@ class Bench:
         tally = self.tallies.setdefault(job.stratum, Tally(self._plan.n))
         if job.stratum == WHOLE:
             tally.add(self._plan.families, batch)
-            return deck_keys(batch) if self._plan.duplicates else None
+            return deck_keys(batch) if self._plan.keeps_keys else None
         tally.add(self._plan.stratum_families(job.stratum[0]), batch)
         return None
 

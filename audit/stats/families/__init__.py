@@ -3,6 +3,7 @@
 from audit.stats.families.aces import ACES
 from audit.stats.families.between_decks import BETWEEN_DECKS
 from audit.stats.families.card_positions import CARD_POSITIONS
+from audit.stats.families.duplicates import DUPLICATES
 from audit.stats.families.fisher_yates import FISHER_YATES
 from audit.stats.families.lehmer import LEHMER
 from audit.stats.families.neighbours import NEIGHBOURS
@@ -13,7 +14,7 @@ from audit.stats.families.showdowns import FIVE_CARDS, SHOWDOWNS
 from audit.stats.families.streams import STREAMS
 from audit.stats.families.successors import SUCCESSORS
 from audit.stats.families.third_street import PAIRED_HOLES, THIRD_STREET_HANDS
-from audit.stats.family import Family
+from audit.stats.family import Family, Peer
 
 FAMILIES: tuple[Family, ...] = (
     CARD_POSITIONS,
@@ -33,6 +34,9 @@ FAMILIES: tuple[Family, ...] = (
     PAIRED_HOLES,
     BETWEEN_DECKS,
 )
-"""All families whose counts are whole numbers that add up. Duplicates are counted apart: they need every deck's key."""
+"""All families whose counts are whole numbers that add up."""
 
-__all__ = ["FAMILIES", "Family"]
+BATTERY: tuple[Peer, ...] = (*FAMILIES, DUPLICATES)
+"""All that is tested: the families, and what needs every deck's key."""
+
+__all__ = ["BATTERY", "FAMILIES", "Family", "Peer"]

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.findings import Finding
-from audit.stats.counting import deck_keys
 from audit.stats.counting.corpus import Corpus
 from audit.stats.counting.tally import Tally
-from audit.stats.families import FAMILIES
+from audit.stats.families import BATTERY
 from audit.stats.families.card_positions import CARD_POSITIONS, merge_classes
 from audit.stats.family import MIN_DECKS, Outcome
 from audit.stats.judging.detectable import detectable_effects
@@ -76,7 +75,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
         detectable=tuple(detectable_effects(corpus, alpha, [sum(each.weight for each in group) for group in made])),
         pictures=pictures_of(corpus),
         sources=tuple(corpus.sources),
-        notes=(*corpus.notes, *_lists_again(corpus, made[0])),
+        notes=(*corpus.notes, *(outcome.note for outcome in made[0] if outcome.note)),
         strata={
             dimension: {label: tallies[label].decks for label in sorted(tallies)}
             for dimension, tallies in corpus.strata.items()
@@ -85,30 +84,9 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
     )
 
 
-def _lists_again(corpus: Corpus, outcomes: Sequence[Outcome]) -> list[str]:
-    """A note where a whole list of decks seems to be among them twice: the tests count it as dealt twice."""
-    again = max((each.statistic for each in outcomes if each.name == deck_keys.WHOLE), default=0.0)
-    if again < deck_keys.RUN:
-        return []
-    times = corpus.keys.least_times()
-    if times > 1:
-        often = "twice" if times == 2 else f"{times} times or more"
-        return [
-            f"each deck stands in it {often}: a list that was exported twice looks like this, and so does a dealer "
-            "that deals its decks again"
-        ]
-    if not corpus.keys.list_comes_again():
-        return []
-    return [
-        f"{deck_keys.RUN} decks or more in a row come again in the same order: if a list of decks was given twice, "
-        "in parts or within one source, give it once; if not, they were dealt twice"
-    ]
-
-
 def no_decks(alpha: float, source: Source | None = None) -> BatteryResult:
     """The answer where there was nothing to test in a source, which was read to its end."""
-    rows = [_Row(family.name, family.sees, family.needs, 0, None) for family in FAMILIES]
-    rows.append(_Row(deck_keys.NAME, deck_keys.SEES, deck_keys.NEEDS, 0, None))
+    rows = [_Row(peer.name, peer.sees, peer.needs, 0, None) for peer in BATTERY]
     tests = tuple(_result(row, nan, alpha) for row in rows)
     empty = BatteryResult("insufficient", 0, 0, alpha, tests, 0)
     if source is None:
@@ -138,18 +116,10 @@ def whole_outcomes(corpus: Corpus) -> list[Outcome]:
 
 
 def _whole_rows(corpus: Corpus) -> list[_Row]:
-    whole, rows = corpus.whole, []
-    for family in corpus.plan.families:
-        if whole.decks < family.needs:
-            rows.append(_Row(family.name, family.sees, family.needs, whole.decks, None))
-            continue
-        outcomes = family.pvalues(whole.counts[family.name], whole.n, whole.decks)
-        rows += [_Row(family.name, family.sees, family.needs, whole.decks, outcome) for outcome in outcomes]
-    if corpus.plan.duplicates and deck_keys.key_kinds(whole.n):
-        repeats: Sequence[Outcome | None] = [None]
-        if whole.decks >= deck_keys.NEEDS:
-            repeats = corpus.keys.outcomes()
-        rows += [_Row(deck_keys.NAME, deck_keys.SEES, deck_keys.NEEDS, whole.decks, each) for each in repeats]
+    decks, rows = corpus.whole.decks, []
+    for peer in corpus.plan.battery:
+        outcomes: Sequence[Outcome | None] = peer.rows(corpus) if decks >= peer.needs else [None]
+        rows += [_Row(peer.name, peer.sees, peer.needs, decks, outcome) for outcome in outcomes]
     return rows
 
 

@@ -11,10 +11,10 @@ from scipy.optimize import brentq
 from scipy.special import bdtrc, bdtrik, ndtri, pdtrc
 
 from audit.plural import raised
-from audit.stats.counting import deck_keys
 from audit.stats.counting.corpus import Corpus
 from audit.stats.families.aces import ACE_DOWN_WEIGHT, ACES, PLACES, THIRD_STREET_WEIGHT, holds_ace
 from audit.stats.families.card_positions import CARD_POSITIONS
+from audit.stats.families.duplicates import DUPLICATES, whole_decks
 from audit.stats.families.permutations import PERMUTATIONS, RIFFLE_WEIGHT
 from audit.stats.families.showdowns import SHOWDOWNS, WINS_WEIGHT
 from audit.stats.families.third_street import BOTH_PAIRED, PAIR, PAIRED_HOLES
@@ -39,30 +39,30 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
         return []
     groups = sum(1 for weight in weights if weight)
     level = alpha / groups / weights[0]
-    families = corpus.plan.families
+    battery = corpus.plan.battery
     effects = []
-    if CARD_POSITIONS in families:
+    if CARD_POSITIONS in battery:
         effects.append(_share("a card is put at one position", decks, 1 / n, level / n**2))
         if n % 4 == 0:
             effects.append(_share("a rank is put at one position", decks, 4 / n, level / (n * n / 4)))
     often = 2 * FAVOURED * level  # of looks that go to what is too often, where others halve their share
-    if ACES in families:
+    if ACES in battery:
         one_seat = often / len(PLACES)
         effects.append(_share("a seat is given an ace down", decks, holds_ace(2), ACE_DOWN_WEIGHT * one_seat))
         effects.append(
             _share("a seat's first three cards are given an ace", decks, holds_ace(3), THIRD_STREET_WEIGHT * one_seat)
         )
-    if PAIRED_HOLES in families:
+    if PAIRED_HOLES in battery:
         effects.append(_share("a seat is given a pair down", decks, PAIR, level / 8))
         effects.append(_share("two seats are both given a pair down", decks, BOTH_PAIRED, level / 28))
-    if SHOWDOWNS in families:
+    if SHOWDOWNS in battery:
         effects += [
             _share(f"the best of {seats} hands is moved to one seat", decks, 1 / seats, WINS_WEIGHT * share)
             for seats, share in ((2, level), (6, level / 6), (8, level / 8))
         ]
-    if PERMUTATIONS in families:
+    if PERMUTATIONS in battery:
         effects += _riffles(decks, n, RIFFLE_WEIGHT * level)
-    if corpus.plan.duplicates and deck_keys.key_kinds(n):
+    if DUPLICATES in battery:
         effects.append(_seeds(decks, n, level))
     return effects
 
@@ -97,7 +97,7 @@ def smallest_surprising(draws: int, chance: float, level: float) -> int:
 def _seeds(decks: int, n: int, level: float) -> Detectable:
     """The largest seed space in which seeds that repeat are seen."""
     name, unit = "decks come from a small number of seeds", "bits of seed"
-    kind = deck_keys.key_kinds(n)[0]
+    kind = whole_decks(n)
     pairs = decks * (decks - 1) / 2
     needed = next(k for k in range(1, 1000) if poisson_tail(k, pairs / kind.space) <= level)
     mean = needed + 1.0

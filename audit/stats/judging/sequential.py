@@ -14,7 +14,7 @@ import numpy as np
 
 from audit.stats.batch import Batch, Bytes
 from audit.stats.counting.corpus import Corpus, Plan
-from audit.stats.counting.deck_keys import deck_keys
+from audit.stats.families.duplicates import deck_keys
 from audit.stats.family import MIN_DECKS
 from audit.stats.judging.battery import no_decks, pictures_of, verdict_of, whole_outcomes
 from audit.stats.judging.detectable import detectable_effects
@@ -94,7 +94,7 @@ class _Watcher:
         batch = Batch(decks, plan.order, before)
         self._corpus.whole.add(plan.families, batch)
         self._corpus.whole.passed(decks)
-        if plan.duplicates:
+        if plan.keeps_keys:
             self._corpus.keys.add(deck_keys(batch))
         self._bet(batch)
         exponent = self.decks.bit_length() - 1

@@ -50,7 +50,7 @@ def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
             if tally.decks < family.needs:
                 tests.append(StratumTest(label, family.name, family.sees, None, family.needs, tally.decks))
                 continue
-            outcomes = family.pvalues(tally.counts[family.name], tally.n, tally.decks)
+            outcomes = family.tests(tally)
             tests += [
                 StratumTest(label, family.name, family.sees, each, family.needs, tally.decks) for each in outcomes
             ]

@@ -3,7 +3,9 @@
 import numpy as np
 
 from audit.stats.batch import Batch
-from audit.stats.counting.deck_keys import KeyStore, deck_keys, key_kinds
+from audit.stats.counting.corpus import Corpus, Plan
+from audit.stats.counting.key_store import KeyStore
+from audit.stats.families.duplicates import DUPLICATES, deck_keys, key_kinds
 from tests.unit.stats.decks import fair
 
 
@@ -67,21 +69,25 @@ def test_all_keys_of_a_store_can_be_taken_to_another() -> None:
 def test_one_repeat_among_a_thousand_decks_is_beyond_chance() -> None:
     decks = fair(1_000, 7)
     decks[999] = decks[0]
-    store = KeyStore(52)
-    store.add(deck_keys(Batch(decks)))
-    assert all(outcome.p < 1e-9 for outcome in store.outcomes())
+    corpus = Corpus.empty(Plan(52))
+    corpus.whole.passed(decks)
+    corpus.keys.add(deck_keys(Batch(decks)))
+    outcomes = DUPLICATES.rows(corpus)
+    assert outcomes
+    assert all(outcome.p < 1e-9 for outcome in outcomes)
 
 
 def test_small_decks_repeat_by_chance_and_are_left_alone() -> None:
     assert deck_keys(Batch(fair(100, 8, n=8))).shape == (0, 100)
-    assert KeyStore(8).outcomes() == []
+    assert not DUPLICATES.is_for(8)
+    assert DUPLICATES not in Plan(8).battery
 
 
 def _list_comes_again(decks: np.ndarray) -> bool:
     store = KeyStore(52)
     for first in range(0, len(decks), 64):
         store.add(deck_keys(Batch(decks[first : first + 64])))
-    return store.list_comes_again()
+    return store.list_comes_again(10)
 
 
 def test_ten_decks_in_a_row_that_come_again_are_a_list_given_twice() -> None:

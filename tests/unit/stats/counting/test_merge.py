@@ -11,7 +11,7 @@ from audit.errors import InputError
 from audit.stats.counting.corpus import Corpus
 from audit.stats.counting.count import count_source
 from audit.stats.counting.parts import merge_parts, read_part, write_part
-from audit.stats.families import FAMILIES
+from audit.stats.families import BATTERY
 from audit.stats.families.card_positions import CARD_POSITIONS
 from audit.stats.judging.battery import judge
 from audit.stats.results import BatteryResult
@@ -117,7 +117,7 @@ def test_a_damaged_part_is_refused(tmp_path: Path) -> None:
 def test_a_part_that_another_version_counted_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_part(_counted(0, 200), tmp_path / "part")
     wider = replace(CARD_POSITIONS, count=lambda batch: {"cards": np.zeros((53, 53), np.int64)})
-    others = tuple(family for family in FAMILIES if family is not CARD_POSITIONS)
-    monkeypatch.setattr("audit.stats.counting.corpus.FAMILIES", (wider, *others))
+    others = tuple(family for family in BATTERY if family is not CARD_POSITIONS)
+    monkeypatch.setattr("audit.stats.counting.corpus.BATTERY", (wider, *others))
     with pytest.raises(InputError, match="another version counts card x position otherwise"):
         read_part(tmp_path / "part")

@@ -1,5 +1,6 @@
 """The command `dealer`: make a data folder, serve, print the key, export the log."""
 
+import os
 import sys
 import traceback
 from contextlib import closing, suppress
@@ -16,6 +17,12 @@ from dealer.play.command import play
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
 _EX_SOFTWARE = 70
+_EX_UNHEARD = 141
+"""As a shell says of a command that SIGPIPE ended."""
+
+
+class _UnheardError(Exception):
+    """Whoever read the output has gone. The library would end with 1 for a `BrokenPipeError`."""
 
 
 class _Group(click.Group):
@@ -31,6 +38,9 @@ class _Group(click.Group):
             return run(*arguments, standalone_mode=False, **settings)
         try:
             code = run(*arguments, standalone_mode=False, **settings)
+            _finish()
+        except (BrokenPipeError, _UnheardError):
+            code = _EX_UNHEARD
         except click.ClickException as error:
             code = error.exit_code
             with suppress(Exception):
@@ -42,12 +52,22 @@ class _Group(click.Group):
         except Exception as error:
             code = _EX_SOFTWARE
             with suppress(Exception):
-                click.echo(_unforeseen(error), err=True)
+                click.echo(_output_fault(error) or _unforeseen(error), err=True)
+        _let_go()
         sys.exit(code)
+
+    def make_context(self, *names: Any, **extra: Any) -> click.Context:
+        """Reads the command line, and may print help."""
+        try:
+            return super().make_context(*names, **extra)
+        except BrokenPipeError:
+            raise _UnheardError from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _UnheardError from None
         except CutcardError as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
@@ -60,6 +80,28 @@ class _Group(click.Group):
             raise click.ClickException(
                 f"this needs {error.name}, which is not installed: {how_to_install('dealer')}"
             ) from None
+
+
+def _output_fault(error: Exception) -> str | None:
+    """Says why standard output cannot be written; None where that is not what an error is about."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    writing = at.filename == click.echo.__code__.co_filename or at.name == _finish.__name__
+    return f"Error: the output cannot be written: {error.strerror}" if writing and isinstance(error, OSError) else None
+
+
+def _finish() -> None:
+    """Writes out what is held back: what fails at the interpreter's end would have an exit code of its own."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        sys.stdout.flush()
+
+
+def _let_go() -> None:
+    """Turns an output that cannot be written to away, so that its last flush does not change the exit code."""
+    try:
+        _finish()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _unforeseen(error: Exception) -> str:

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from dealer.files import read_text
+
 PREFIX = "CUTCARD"
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -15,9 +17,9 @@ def _read(context: click.Context, parameter: click.Parameter, path: Path | None)
     if path is None:
         return
     try:
-        content = tomllib.loads(path.read_text("utf-8-sig"))
+        content = tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise click.UsageError(f"{path} cannot be read: {error}") from None
+        raise click.UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     known = {p.name for p in context.command.params}
     values: dict[str, Any] = {}
     for key, value in content.items():

@@ -14,6 +14,7 @@ from rich.console import Console
 from dealer.config import option
 from dealer.ending import orderly_end, own_dealer
 from dealer.errors import CutcardError
+from dealer.files import read_text
 from dealer.games.plans import SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
 from dealer.play.game import BUY_IN, PERSON, Session
 from dealer.play.kept import Kept
@@ -96,7 +97,7 @@ def _joined(connect: str | None, key: str | None) -> Iterator[tuple[str, str]]:
     """Yields address and verifier key of the dealer to play at, and stops the one that was started for it."""
     if connect is not None and key is not None:
         path = Path(key)
-        yield connect, path.read_text("utf-8-sig").strip() if path.is_file() else key
+        yield connect, read_text(path).strip() if path.is_file() else key
         return
     with tempfile.TemporaryDirectory(prefix="cutcard-play-") as folder:
         tool, data = str(Path(sys.executable).parent / "dealer"), Path(folder) / "data"

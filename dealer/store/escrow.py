@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dealer.core.seed import Seed, escrow_info
 from dealer.errors import CutcardError
+from dealer.files import read_text
 from dealer.store.datadir import write_secret
 
 PRIVATE = "cutcard-escrow-private-v1"
@@ -62,7 +63,7 @@ def read_escrow_public(path: Path) -> EscrowKey:
         KeyFileError: there is no such file, or it holds no public key.
     """
     try:
-        words = path.read_text("utf-8-sig").split()
+        words = read_text(path).split()
     except (OSError, ValueError) as error:
         raise KeyFileError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8 text')}") from None
     if words[:1] == [PRIVATE]:

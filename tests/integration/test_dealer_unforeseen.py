@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 from dealer.cli import main
+from tests.integration.running import BIN
 
 FAILING = """
 import sys
@@ -67,3 +69,32 @@ def test_the_code_is_the_same_wherever_the_message_goes(program: str, code: int,
     if where == "pipe":
         assert done.stderr.count("Error: ") == 1
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["escrow-keygen", "pair"], ["--help"], ["key", "--help"]])
+@pytest.mark.parametrize(("where", "code"), [("full", 70), ("no reader", 141)])
+def test_an_output_that_cannot_be_written_is_no_fault_of_the_dealer(
+    words: list[str], where: str, code: int, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    full = os.open("/dev/full", os.O_WRONLY)
+    stdout = {"full": full, "no reader": writing}[where]
+    run = [str(BIN / "dealer"), *words]
+    done = subprocess.run(run, cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    os.close(full)
+    told = "Error: the output cannot be written: No space left on device\n" if where == "full" else ""
+    assert (done.returncode, done.stderr) == (code, told)
+
+
+@pytest.mark.parametrize("option", ["--config", "--escrow-public-key"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_regular_file_is_not_waited_for(option: str, kind: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    path = pipe if kind == "pipe" else Path("/dev/zero")
+    run = [str(BIN / "dealer"), "serve", "--dev", "--data-dir", "data", "--listen", "127.0.0.1:0", option, str(path)]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == (2 if option == "--config" else 1)
+    assert f"{path} cannot be read: it is no regular file" in done.stderr

@@ -15,7 +15,7 @@ Index = NDArray[np.intp]
 
 
 def invert(permutations: Bytes) -> Bytes:
-    """The inverse of each column of an (n, N) array of permutations."""
+    """Returns the inverse of each column of an (n, N) array of permutations."""
     n, decks = permutations.shape
     inverse = np.empty((n, decks), np.uint8)
     flat = inverse.reshape(-1)
@@ -39,9 +39,9 @@ class Batch:
 
         Args:
             decks: (N, n), card indexes in the reference order.
-            order: (n,), the place of each card before the shuffle; None where that is the reference order.
+            order: (n,), the place of each card before the shuffle; None if that is the reference order.
             before: (at most LAGS, n), the decks that were dealt right before these, for the tests between decks.
-            seats: (N, seats), the seat numbers of each hand in dealing order, where these are known and counted.
+            seats: (N, seats), the seat numbers of each hand in dealing order, if these are known and counted.
         """
         self.size, self.n = decks.shape
         self.order = order
@@ -52,7 +52,7 @@ class Batch:
 
     @classmethod
     def of_permutations(cls, permutations: Bytes) -> Batch:
-        """A batch of permutations that are not decks, already (n, N)."""
+        """Makes a batch of permutations that are not decks, already (n, N)."""
         batch = cls.__new__(cls)
         batch.n, batch.size = permutations.shape
         batch.order, batch.cards = None, permutations
@@ -126,7 +126,7 @@ class Batch:
         return self._pairs[distance]
 
     def at_lag(self, lag: int) -> tuple[Bytes, Bytes]:
-        """Earlier and later decks, `lag` deals apart, as two (n, M) views; the later ones are of this batch."""
+        """Returns earlier and later decks, `lag` deals apart, as two (n, M) views; the later ones are of this batch."""
         along = self._along
         first = max(lag, self.before.shape[0])
         later = along[:, first:]
@@ -169,12 +169,12 @@ class Batch:
 
 
 def _turned(permutations: Bytes) -> Bytes:
-    """Read from the other end, with the places counted from the other end."""
+    """Reads permutations from the other end, with the places counted from the other end."""
     return np.ascontiguousarray(np.uint8(permutations.shape[0] - 1) - permutations[::-1])
 
 
 def swap_digits(permutations: Bytes) -> Bytes:
-    """The j of each `swap(i, j)`, 0 <= j <= i, of the one run of i = n-1 … 1 that makes each permutation.
+    """Returns the j of each `swap(i, j)`, j <= i, of the one run of i = n-1 … 1 that makes each permutation.
 
     On uniformly random permutations they are independent and uniform (STATISTICS.md section 1).
 
@@ -198,7 +198,7 @@ def swap_digits(permutations: Bytes) -> Bytes:
 
 
 def lehmer_digits(permutations: Bytes) -> Bytes:
-    """How many later entries are smaller than each entry; row i of the result is entry n-1-i, a digit of 0 … i.
+    """Counts later entries smaller than each entry; row i of the result is entry n-1-i, a digit of 0 … i.
 
     On uniformly random permutations they are independent and uniform (STATISTICS.md section 1).
     """

@@ -20,7 +20,7 @@ _FLUSH = 1 << 12
 
 
 def deck_numbers(decks: NDArray[np.uint8]) -> Iterator[int]:
-    """The number of each deck among the n! orders, from its Lehmer digits.
+    """Returns the number of each deck among the n! orders, from its Lehmer digits.
 
     Args:
         decks: uint8, shape (N, n), permutations of 0 … n - 1, n at most 64.

@@ -30,7 +30,7 @@ class KeyKind:
 
 
 def whole_deck_keys(decks: NDArray[np.uint8]) -> Keys:
-    """(2, N): the fingerprints of decks given as rows, (N, n), as in the first two rows of `deck_keys`."""
+    """Returns (2, N) fingerprints of decks given as rows, (N, n), as in the first two rows of `deck_keys`."""
     straight = ten_in_a_word(np.ascontiguousarray(decks.T))
     return np.stack([fingerprint(straight, which) for which in range(2)])
 
@@ -41,7 +41,7 @@ def ten_in_a_word(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> lis
 
 
 def packed(cards: Sequence[NDArray[np.uint8]] | NDArray[np.uint8]) -> Keys:
-    """Up to ten cards, six bits each, in one word."""
+    """Packs up to ten cards, six bits each, into one word."""
     word = cards[0].astype(np.uint64)
     for card in cards[1:]:
         word <<= np.uint64(6)
@@ -53,7 +53,7 @@ _MULTIPLIERS = (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93)
 
 
 def fingerprint(words: Sequence[Keys], which: int) -> Keys:
-    """64 mixed bits of several words: multiply, fold the high half down, go on."""
+    """Mixes several words into 64 bits: multiply, fold the high half down, go on."""
     multiplier, fold = np.uint64(_MULTIPLIERS[which]), np.uint64(32)
     state = np.full_like(words[0], multiplier)
     for word in words:

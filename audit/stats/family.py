@@ -31,10 +31,10 @@ class Outcome:
         p: p-value; whatever the test looked at within itself is paid for.
         looks: at how many cells or the like it looked.
         detail: what was found, against what was expected.
-        decks: decks that were counted, where this is not all of them.
+        decks: decks that were counted, if this is not all of them.
         weight: its share of the chance of a false alarm, against 1 for an ordinary test. Fixed here, before any deck
             is seen: a few tests that nothing else can stand in for have more.
-        bars: what it compared, where a picture of that explains it.
+        bars: what it compared, if a picture of that explains it.
         note: what should be said of the decks besides, or nothing.
     """
 
@@ -134,7 +134,7 @@ class Family:
     statistics: Sequence[PerDeck] = ()
 
     def is_for(self, n: int) -> bool:
-        """Whether decks of n cards can be tested."""
+        """Says whether decks of n cards can be tested."""
         return n >= self.fewest_cards and self.cards in (None, n) and not (self.suited and n % 4)
 
     def rows(self, counted: Counted) -> Sequence[Outcome]:
@@ -146,5 +146,5 @@ class Family:
         return self.pvalues(run.counts[self.name], run.n, run.decks)
 
     def merge(self, one: Mapping[str, NDArray[np.int64]], other: Mapping[str, NDArray[np.int64]]) -> Counts:
-        """The counts of both."""
+        """Adds two batches' counts."""
         return {key: one[key] + other[key] for key in one}

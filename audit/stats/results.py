@@ -31,7 +31,7 @@ class Chunk:
             special: its label is the hand's seat numbers in dealing order joined by commas (`3,5,1`); it is what
             `--by seat` reads.
         first: index of the first deck in the whole source, from 0.
-        ids: hand ids, where the source has any.
+        ids: hand ids, if the source has any.
     """
 
     decks: NDArray[np.uint8]
@@ -72,8 +72,8 @@ class Source(Protocol):
 
     Attributes:
         name: what a report calls it.
-        cards: n, the number of cards of every deck; None until the first deck is read, or where there is none.
-        total: how many decks there will be, where that is known.
+        cards: n, the number of cards of every deck; None until the first deck is read, or if there is none.
+        total: how many decks there will be, if that is known.
         notes: what a reader should know, such as a file that was given twice and counted once. Complete after reading.
         logs: for each log what of it is among the decks. Complete after reading.
     """
@@ -103,7 +103,7 @@ class Bars:
         found: how often each came, shape (k,).
         draws: how many decks were counted.
         chance: of each value, shape (k,), or the same for all.
-        labels: the values' names; None where they are the numbers from `lowest` on.
+        labels: the values' names; None if they are the numbers from `lowest` on.
         lowest: the first value.
     """
 
@@ -121,8 +121,8 @@ class TestResult:
 
     Attributes:
         name: the test, unique within a result; a stratum's tests begin with it (`day=2026-03-01: descents`).
-        statistic: in the test's own unit, said in `detail`; NaN where the test could not be made.
-        p: raw p-value; NaN where the test could not be made.
+        statistic: in the test's own unit, said in `detail`; NaN if the test could not be made.
+        p: raw p-value; NaN if the test could not be made.
         p_adjusted: after everything that was looked at is paid for (Holm), strata included.
         decks_used: decks that the test counted.
         needs: the least number of decks that it is made with.
@@ -132,7 +132,7 @@ class TestResult:
         detail: what was found, in words with numbers: the worst cell, expected against found.
         dimension: the strata's dimension (`day`), empty for the tests of all decks together.
         stratum: the label within the dimension; `between` for homogeneity.
-        bars: what it compared, where a picture of that explains it.
+        bars: what it compared, if a picture of that explains it.
     """
 
     __test__ = False  # not a test for pytest to collect
@@ -158,7 +158,7 @@ class Detectable:
 
     Attributes:
         name: the kind of fault (`a seat is dealt an ace`).
-        value: the smallest share of hands, or the largest seed space in bits; NaN where no size would be seen.
+        value: the smallest share of hands, or the largest seed space in bits; NaN if no size would be seen.
         unit: what `value` counts (`share of hands`, `bits of seed`).
         sentence: the same for people, whole.
     """
@@ -177,7 +177,7 @@ class Pictures:
         cards: int64 (n, n): how often card c (row) lay at position p (column).
         z: float64 (n, n): the same in standard deviations from N/n.
         strata: for each `dimension=label` with decks enough, its (13, n) matrix of ranks by position in standard
-            deviations ((n, n) of cards where there are no suits).
+            deviations ((n, n) of cards if there are no suits).
     """
 
     cards: NDArray[np.int64]
@@ -200,14 +200,14 @@ class BatteryResult:
     """The whole battery's answer; JSON, text and HTML show the same value.
 
     Attributes:
-        verdict: `fail` where any test fails, `insufficient` where none could be made.
+        verdict: `fail` if any test fails, `insufficient` if none could be made.
         decks: N, all decks counted.
-        cards: n, cards a deck (0 where there was no deck).
+        cards: n, cards a deck (0 if there was no deck).
         alpha: the chance of a false alarm over everything together.
         tests: every test, made or not: first those of all decks, then strata.
         looks: how many hypotheses (cells and strata included) were looked at and paid for.
         detectable: what could not have been seen is below these.
-        pictures: None where there was no deck.
+        pictures: None if there was no deck.
         sources: names of what was read.
         notes: what the sources and the battery noticed besides.
         strata: decks by `dimension` and label.

@@ -19,7 +19,7 @@ _ACE, _WHEEL = 1 << 12, 0b1111
 
 @cache
 def _highest(count: int) -> Masks:
-    """For every set of ranks, as a 13-bit mask with the deuce lowest, its `count` highest ranks."""
+    """Returns for every set of ranks, a 13-bit mask with the deuce lowest, its `count` highest ranks."""
     table = np.zeros(_ALL, np.uint16)
     for mask in range(_ALL):
         left, kept = mask, 0
@@ -33,7 +33,7 @@ def _highest(count: int) -> Masks:
 
 @cache
 def _straight() -> Masks:
-    """For every set of ranks the top card of its best straight as a one-bit mask, 0 where there is none."""
+    """Returns for every set of ranks the top card of its best straight as a one-bit mask, or 0."""
     table = np.zeros(_ALL, np.uint16)
     for mask in range(_ALL):
         for top in range(12, 3, -1):
@@ -53,7 +53,7 @@ def _kickers() -> Masks:
 
 
 def _worth(category: int, first: NDArray[Any], then: NDArray[Any] | int) -> NDArray[np.uint32]:
-    """Category, deciding ranks and kickers joined."""
+    """Joins category, deciding ranks and kickers."""
     joined: NDArray[np.uint32] = first.astype(np.uint32) << np.uint32(13)
     joined |= np.asarray(then, np.uint32)
     joined |= np.uint32(category << CATEGORY_SHIFT)
@@ -69,7 +69,7 @@ def _has_flush(bits: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 def hand_worth(bits: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """What the best five of up to seven cards are worth: more is better, equal is a tie.
+    """Values the best five of up to seven cards: more is better, equal is a tie.
 
     Args:
         bits: for each hand its cards as bits 16 * suit + rank joined; contiguous.

@@ -5,12 +5,12 @@ _SUITS = "cdhs"
 
 
 def rank_name(rank: int, n: int) -> str:
-    """The rank's character in a deck of n = 4 k cards: the k highest ranks."""
+    """Returns the rank's character in a deck of n = 4 k cards: the k highest ranks."""
     return _RANKS[len(_RANKS) - n // 4 + rank] if 0 < n // 4 <= len(_RANKS) else f"rank {rank}"
 
 
 def card_name(card: int, n: int) -> str:
-    """Two characters for 52 and 36 cards; `card 17` for decks without ranks and suits."""
+    """Returns two characters for 52 and 36 cards; `card 17` for decks without ranks and suits."""
     if n % 4 or n > len(_RANKS) * len(_SUITS):
         return f"card {card}"
     return rank_name(card >> 2, n) + _SUITS[card & 3]

@@ -103,7 +103,7 @@ class Duplicates:
     needs: int = MIN_DECKS
 
     def is_for(self, n: int) -> bool:
-        """Whether decks of n cards can be tested."""
+        """Says whether decks of n cards can be tested."""
         return bool(key_kinds(n))
 
     def rows(self, counted: Counted) -> list[Outcome]:

@@ -30,7 +30,7 @@ _NO_SIGN = 0.0
 
 @dataclass(frozen=True)
 class _Row:
-    """A test before its look is paid for; `outcome` is None where there were too few decks."""
+    """A test before its look is paid for; `outcome` is None if there were too few decks."""
 
     family: str
     sees: str
@@ -50,10 +50,10 @@ class _Row:
 
 
 def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
-    """What the counts say.
+    """Judges the counts.
 
     Args:
-        corpus: the counts; None where there was no deck at all.
+        corpus: the counts; None if there was no deck at all.
         alpha: the chance of a false alarm over everything together.
     """
     if corpus is None:
@@ -85,7 +85,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
 
 
 def no_decks(alpha: float, source: Source | None = None) -> BatteryResult:
-    """The answer where there was nothing to test in a source, which was read to its end."""
+    """Returns the answer for a source that was read to its end and has no deck."""
     rows = [_Row(peer.name, peer.sees, peer.needs, 0, None) for peer in BATTERY]
     tests = tuple(_result(row, nan, alpha) for row in rows)
     empty = BatteryResult("insufficient", 0, 0, alpha, tests, 0)
@@ -97,7 +97,7 @@ def no_decks(alpha: float, source: Source | None = None) -> BatteryResult:
 def unreadable(
     alpha: float, sources: Sequence[str], *, why: str, findings: Sequence[Finding] = (), logs: Sequence[LogSample] = ()
 ) -> BatteryResult:
-    """The answer where nothing was tested, because input cannot be read or a log does not verify."""
+    """Returns the answer if nothing was tested, because input cannot be read or a log does not verify."""
     return BatteryResult(
         "unreadable", 0, 0, alpha, (), 0, sources=tuple(sources), logs=tuple(logs), findings=tuple(findings),
         missing=(why,),
@@ -105,13 +105,13 @@ def unreadable(
 
 
 def verdict_of(tests: Sequence[TestResult]) -> Verdict:
-    """`fail` where any test fails, `insufficient` where none could be made."""
+    """Returns `fail` if any test fails, `insufficient` if none could be made."""
     verdicts = {test.verdict for test in tests}
     return "fail" if "fail" in verdicts else "pass" if "pass" in verdicts else "insufficient"
 
 
 def whole_outcomes(corpus: Corpus) -> list[Outcome]:
-    """All tests of all decks together that can be made."""
+    """Makes all tests of all decks together that can be made."""
     return [row.outcome for row in _whole_rows(corpus) if row.outcome]
 
 
@@ -151,7 +151,7 @@ def _result(row: _Row, adjusted: float, alpha: float) -> TestResult:
 
 
 def pictures_of(corpus: Corpus) -> Pictures | None:
-    """What the report draws of the counts; None where cards x positions were not counted."""
+    """Returns what the report draws of the counts; None if cards x positions were not counted."""
     counted = corpus.whole.counts.get(CARD_POSITIONS.name)
     if counted is None or not corpus.whole.decks:
         return None
@@ -169,7 +169,7 @@ def pictures_of(corpus: Corpus) -> Pictures | None:
 
 
 def _deviations(matrix: NDArray[np.int64], decks: int) -> NDArray[np.float64]:
-    """Standard deviations of each class and position from what is expected."""
+    """Returns the standard deviations of each class and position from what is expected."""
     chance = 1 / len(matrix)
     deviations: NDArray[np.float64] = (matrix - decks * chance) / np.sqrt(decks * chance * (1 - chance))
     return deviations

@@ -27,7 +27,7 @@ POWER = 0.99
 
 
 def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -> list[Detectable]:
-    """The faults, each with the smallest size that this corpus' tests see.
+    """Returns the faults, each with the smallest size that this corpus' tests see.
 
     Args:
         corpus: the counts.
@@ -68,7 +68,7 @@ def detectable_effects(corpus: Corpus, alpha: float, weights: Sequence[float]) -
 
 
 def _share(fault: str, decks: int, chance: float, level: float) -> Detectable:
-    """The smallest share of hands in which something that happens with `chance` anyway is made to happen."""
+    """Finds the smallest share of hands in which something that happens with `chance` anyway is made to happen."""
     critical = smallest_surprising(decks, chance, level / 2)
 
     def power(share: float) -> float:
@@ -82,7 +82,7 @@ def _share(fault: str, decks: int, chance: float, level: float) -> Detectable:
 
 
 def smallest_surprising(draws: int, chance: float, level: float) -> int:
-    """The least k with P(X >= k) <= level for X binomial; draws + 1 where there is none."""
+    """Returns the least k with P(X >= k) <= level for X binomial; draws + 1 if there is none."""
     low = max(0, int(bdtrik(0.5, draws, chance)))
     high = draws + 1
     while low < high:
@@ -95,7 +95,7 @@ def smallest_surprising(draws: int, chance: float, level: float) -> int:
 
 
 def _seeds(decks: int, n: int, level: float) -> Detectable:
-    """The largest seed space in which seeds that repeat are seen."""
+    """Finds the largest seed space in which seeds that repeat are seen."""
     name, unit = "decks come from a small number of seeds", "bits of seed"
     kind = whole_decks(n)
     pairs = decks * (decks - 1) / 2
@@ -114,7 +114,7 @@ def _seeds(decks: int, n: int, level: float) -> Detectable:
 
 
 def _riffles(decks: int, n: int, level: float) -> list[Detectable]:
-    """The most riffles, and the longest random sort keys, that rising sequences and descents still tell from chance.
+    """Finds the most riffles, and the longest sort keys, that rising sequences and descents tell from chance.
 
     After k riffles a deck with r rising sequences has probability C(2^k + n - r, n) / 2^(kn) (Bayer and Diaconis);
     sorting by k-bit random keys is the inverse of it.
@@ -136,7 +136,7 @@ def _riffles(decks: int, n: int, level: float) -> list[Detectable]:
 
 @cache
 def _shift(n: int, riffles: int) -> float:
-    """By how much k riffles lower the mean number of rising sequences."""
+    """Returns by how much k riffles lower the mean number of rising sequences."""
     packets = 1 << riffles
     ways = DESCENTS.counts(n).ways
     weights = [ways[r - 1] * comb(packets + n - r, n) for r in range(1, n + 1)]

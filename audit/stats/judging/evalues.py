@@ -165,7 +165,7 @@ class EProcesses:
 
 
 def _cumulative(events: Bools, starts: list[int]) -> NDArray[np.int64]:
-    """(pieces, cells): how often each event happened up to the end of each piece."""
+    """Counts, (pieces, cells), how often each event happened up to the end of each piece."""
     ends = [*starts[1:], events.shape[1]]
     pieces = [np.count_nonzero(events[:, start:end], axis=1) for start, end in zip(starts, ends, strict=True)]
     return np.cumsum(pieces, axis=0)

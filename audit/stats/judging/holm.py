@@ -11,7 +11,7 @@ from audit.stats.family import Outcome
 
 
 def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> NDArray[np.float64]:
-    """Adjusted p-values: any true null is below alpha with chance at most alpha, however the tests depend.
+    """Adjusts p-values: any true null is below alpha with chance at most alpha, however the tests depend.
 
     Args:
         ps: raw p-values.
@@ -28,7 +28,7 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> NDArray
 
 
 def holm_in_groups(groups: Sequence[Sequence[Outcome]]) -> list[NDArray[np.float64]]:
-    """Holm within each group, each group with an equal share of alpha: a group of many does not drown one of few."""
+    """Adjusts within each group, which has an equal share of alpha: a group of many does not drown one of few."""
     filled = sum(1 for group in groups if group)
     return [
         np.minimum(1.0, holm([each.p for each in group], [each.weight for each in group]) * filled) for group in groups
@@ -36,7 +36,7 @@ def holm_in_groups(groups: Sequence[Sequence[Outcome]]) -> list[NDArray[np.float
 
 
 def benjamini_hochberg(ps: Sequence[float]) -> NDArray[np.float64]:
-    """False discovery rates, for display only: no verdict rests on them."""
+    """Returns false discovery rates, for display only: no verdict rests on them."""
     raw = np.asarray(ps, dtype=np.float64)
     order = np.argsort(raw, kind="stable")[::-1]
     ranks = np.arange(len(raw), 0, -1)

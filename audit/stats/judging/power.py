@@ -60,7 +60,7 @@ class Power:
 
     Attributes:
         shuffler: which.
-        decks: the fewest decks of the grid with which most runs rang; None where they did not, up to `most`.
+        decks: the fewest decks of the grid with which most runs rang; None if they did not, up to `most`.
         most: the most decks that were tried.
         by: the test that was most surprising when the alarm rang, or at the most decks.
         p_adjusted: what it said, the greatest of the runs that agreed.
@@ -86,7 +86,7 @@ class Power:
 def examine(
     shuffler: Shuffler, count: int, alpha: float, rng: np.random.Generator, processes: int | None = None
 ) -> BatteryResult:
-    """The battery's answer to so many decks of a shuffler, by its strata if it has labels."""
+    """Judges so many decks of a shuffler, by its strata if it has labels."""
     source = MadeDecks(shuffler, shuffler.make(rng, count))
     dimensions = tuple(shuffler.labels(0)) if shuffler.labels else ()
     return judge(count_source(source, dimensions=dimensions, processes=processes), alpha)

@@ -63,7 +63,7 @@ def watch(
 
 
 def _pieces(decks: Bytes, seen: int) -> Iterator[Bytes]:
-    """The decks cut where a power of two is reached."""
+    """Cuts decks at each power of two of all decks seen."""
     while len(decks):
         room = min(CHUNK, (1 << seen.bit_length()) - seen)
         piece, decks = decks[:room], decks[room:]
@@ -114,7 +114,7 @@ class _Watcher:
         return min(1.0, 2 * len(self._processes.bets) * exp(-max(log_wealth, 0.0)))
 
     def _look(self, exponent: int) -> None:
-        """The whole battery at 2^exponent decks."""
+        """Looks at the whole battery at 2^exponent decks."""
         outcomes = whole_outcomes(self._corpus)
         if not outcomes:
             return
@@ -144,7 +144,7 @@ class _Watcher:
             self.alarm = Alarm(self.decks, least.name, "look", float(adjusted[best]))
 
     def result(self, source: Source) -> BatteryResult:
-        """The answer for what was seen."""
+        """Returns the answer for what was seen."""
         tests = tuple(self._bet_results() + self._looks)
         return BatteryResult(
             verdict=verdict_of(tests),

@@ -25,7 +25,7 @@ class StratumTest:
         stratum: the label, or `BETWEEN`.
         family: the family's name.
         sees: what it can see.
-        outcome: the test; None where there are too few decks.
+        outcome: the test; None if there are too few decks.
         needs: the least number of decks.
         decks: the stratum's decks.
     """
@@ -39,7 +39,7 @@ class StratumTest:
 
 
 def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
-    """All tests of a dimension; none where all decks have one label, as then it says nothing new."""
+    """Makes all tests of a dimension; none if all decks have one label, as then it says nothing new."""
     tallies = corpus.strata[dimension]
     if dimension != BY_SEAT and len(tallies) < 2:
         return []
@@ -58,7 +58,7 @@ def dimension_tests(corpus: Corpus, dimension: str) -> list[StratumTest]:
 
 
 def _homogeneity(tallies: Mapping[str, Tally]) -> list[StratumTest]:
-    """Do cards and ranks lie at positions equally often in all strata with decks enough?"""
+    """Tests whether cards and ranks lie at positions equally often in all strata with decks enough."""
     family = CARD_POSITIONS.name
     large = [tally for tally in tallies.values() if tally.decks >= MIN_DECKS and family in tally.counts]
     if len(large) < 2:

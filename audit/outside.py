@@ -12,6 +12,11 @@ _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _BROKEN_USER_INFO = re.compile(r"(?<=://)[^/?#\s:@]*:(?!\d*(?:[/?#\s]|$))\S*@")
 """A password that holds `/`, `?` or `#` makes an address that nothing can read; it is a password all the same."""
 
+_LAME_USER_INFO = re.compile(r"(?P<scheme>\b(?:https?|grpcs?):/?)(?!/)[^/?#\s]*@")
+"""The same in an address with a slash too few, which is taken for a path."""
+
+_QUERY = re.compile(r"(?<=://)(?P<before>[^\s?]*)\?\S+")
+
 
 def plain(text: str) -> str:
     r"""Returns one line of text with everything that would act on a terminal written as an escape.
@@ -34,9 +39,12 @@ def _escaped(character: str) -> str:
 
 
 def without_password(text: str) -> str:
-    """Returns text in which no address says a user or a password.
+    """Returns text in which no address says a user, a password, or what its query holds: a token, say.
 
-    >>> without_password("https://me:secret@host/log")
-    'https://…@host/log'
+    >>> without_password("https://me:secret@host/log?token=secret")
+    'https://…@host/log?…'
+    >>> without_password("http:/me:secret@host/log")
+    'http:/…@host/log'
     """
-    return _BROKEN_USER_INFO.sub("…@", _USER_INFO.sub("…@", text))
+    text = _BROKEN_USER_INFO.sub("…@", _USER_INFO.sub("…@", text))
+    return _QUERY.sub(r"\g<before>?…", _LAME_USER_INFO.sub(r"\g<scheme>…@", text))

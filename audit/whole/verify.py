@@ -317,10 +317,13 @@ class _Audit:
         keys = FirstFew("key", "keys")
         for key in sorted(named):
             keys.add(key.hex())
-        one = len(ours) == 1
-        this, it = ("this key opens", "is it the right one") if one else ("these keys open", "are they the right ones")
-        hands = counted(sum(named.values()), "sealed hand, which names", "sealed hands, which name")
-        self._tally.missing.append(f"{this} none of the {hands} {', '.join(keys.texts())}: {it}?")
+        one, count = len(ours) == 1, sum(named.values())
+        if count == 1:
+            said = f"{'this key does' if one else 'these keys do'} not open the one sealed hand, which names"
+        else:
+            said = f"{'this key opens' if one else 'these keys open'} none of the {count} sealed hands, which name"
+        question = "is it the right one?" if one else "are they the right ones?"
+        self._tally.missing.append(f"{said} {', '.join(keys.texts())}: {question}")
 
     def _compare_root(self, tree: Tree, checkpoint: Checkpoint) -> None:
         root = tree.root()

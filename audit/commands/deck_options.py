@@ -245,7 +245,7 @@ def deck_kind(sources: tuple[str, ...], name: str | None) -> DeckKind:
 
 
 def _array_width(source: str) -> int | None:
-    """Columns of a `.npy` array of decks; None for anything else, which is complained of where it is read."""
+    """Returns how many columns a `.npy` array has; None for anything else, which is complained of once it is read."""
     if not source.endswith(".npy"):
         return None
     try:
@@ -256,7 +256,7 @@ def _array_width(source: str) -> int | None:
 
 
 def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Decks]:
-    """Counts all decks; with the counts comes the source, read to its end."""
+    """Counts all decks; returns the counts and the source, read to its end."""
     with open_decks(options) as decks:
         corpus = count_source(
             decks.source,
@@ -284,7 +284,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="The same as 
 
 
 def note_files(names: Iterable[str | Path]) -> None:
-    """Notes the digest of each name that is a file; what cannot be read is complained of where it is read as decks."""
+    """Notes the digest of each name that is a file; one that cannot be read is complained of once read as decks."""
     for name in names:
         if Path(name).is_file():
             with suppress(OSError):
@@ -292,7 +292,7 @@ def note_files(names: Iterable[str | Path]) -> None:
 
 
 def show(result: BatteryResult, output: str, report: Path | None, reports: Sequence[Report] = ()) -> int:
-    """Prints the result, writes the report; the exit code.
+    """Prints the result, writes the report, and returns the exit code.
 
     Args:
         result: what the battery found.

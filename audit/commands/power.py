@@ -80,7 +80,7 @@ def power(
 
 
 def _sizes(shuffler: Shuffler, most: int) -> list[int]:
-    """Numbers of decks to try: up to the goal, with which it is settled, or to 100,000 where there is none."""
+    """Returns the numbers of decks to try: up to the goal, which settles it, or to 100,000 if there is none."""
     goal = shuffler.goal or _MOST_WITHOUT_GOAL
     sizes = {decks for decks in (*GRID, goal) if decks <= min(goal, most)}
     return sorted(sizes) or [most]

@@ -63,7 +63,7 @@ class DeckBars:
 
 @contextmanager
 def deck_bars() -> Iterator[DeckBars]:
-    """Lines with bars and rates for verifying logs, comparing sources and counting decks."""
+    """Shows lines with bars and rates for verifying logs, comparing sources and counting decks."""
     doing = TextColumn("{task.description}")
     with _progress(doing, BarColumn(), TaskProgressColumn(), _Rate(), TimeRemainingColumn()) as bar:
         yield DeckBars(bar)

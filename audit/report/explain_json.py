@@ -42,7 +42,7 @@ def render(told: Explanation, allow_test: bool) -> str:
 
 
 def render_unreadable(hand: str, why: str) -> str:
-    """What stands in for an explanation where there is nothing to explain, as text of JSON with the same members."""
+    """Returns JSON with an explanation's members for a hand that cannot be explained."""
     return json.dumps({**_empty("unreadable", hand, EXIT_CODES["unreadable"]), "missing": [why]}, indent=2)
 
 

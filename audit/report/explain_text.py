@@ -83,7 +83,7 @@ def _print_deal(told: Explanation, close: Close, out: Console) -> None:
 
 
 def _known_cards(told: Explanation, close: Close) -> dict[int, str]:
-    """Cards by position that may be printed: a deck that the steps already lay open, or what the close opens."""
+    """Returns by position the cards that may be printed: a deck that the steps lay open, or what the close opens."""
     if any(step.title == "Seed commitment" for step in told.steps) and told.outcome.deck is not None:
         return dict(enumerate(told.outcome.deck))
     if close.openings is None:

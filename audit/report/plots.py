@@ -59,12 +59,12 @@ class Point:
 
 
 def depth(p: float, deepest: float = DEEPEST) -> float:
-    """-log10 of a p-value, at most `deepest`."""
+    """Returns -log10 of a p-value, at most `deepest`."""
     return deepest if p <= 10**-deepest else -float(np.log10(p))
 
 
 def limit_of(z: Floats) -> float:
-    """The standard deviation at which a heat map's colour is full: 4 to 8, by what there is to show."""
+    """Returns the standard deviation at which a heat map's colour is full: 4 to 8, by what there is to show."""
     return float(np.clip(np.ceil(np.abs(z).max(initial=0.0)), 4, 8))
 
 
@@ -77,7 +77,7 @@ def _pixels(z: Floats, limit: float) -> NDArray[np.uint8]:
 
 
 def picture_address(z: Floats, limit: float) -> str:
-    """A matrix of standard deviations as a tiny PNG, one pixel a cell, in a `data:` address."""
+    """Returns a matrix of standard deviations as a tiny PNG, one pixel a cell, in a `data:` address."""
     stream = io.BytesIO()
     imsave(stream, _pixels(z, limit), format="png", metadata={"Software": ""})
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
@@ -97,7 +97,7 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def _svg(figure: Figure, title: str) -> str:
-    """The figure as an `<svg>` element with the page's colours and fonts, named for those who cannot see it."""
+    """Returns the figure as an `<svg>` element with the page's colours and fonts, named for those who cannot see it."""
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title, "svg.image_inline": True}):
         FigureCanvasSVG(figure).print_svg(  # type: ignore[no-untyped-call]
@@ -118,7 +118,7 @@ def _svg(figure: Figure, title: str) -> str:
 
 
 def heat_map(z: Floats, limit: float, what: str = "card") -> str:
-    """Cards or ranks (rows) by positions (columns) in standard deviations.
+    """Draws cards or ranks (rows) by positions (columns) in standard deviations.
 
     Args:
         z: shape (n, n) for cards, (n / 4, n) for ranks.
@@ -142,7 +142,7 @@ def heat_map(z: Floats, limit: float, what: str = "card") -> str:
 
 
 def scale_bar(limit: float) -> str:
-    """The heat maps' scale."""
+    """Draws the heat maps' scale."""
     figure, axes = _figure(4.2, 0.62)
     ramp = np.linspace(-limit, limit, 256)[None, :]
     axes.imshow(_pixels(ramp, limit), interpolation="none", aspect="auto", extent=(-limit, limit, 0, 1))
@@ -153,7 +153,7 @@ def scale_bar(limit: float) -> str:
 
 
 def p_points(tests: Sequence[TestResult]) -> list[Point]:
-    """Tests that were made, most surprising first, each beside where it would be if all p-values were uniform.
+    """Returns the tests made, most surprising first, each with its place if all p-values were uniform.
 
     Of very many the least surprising are thinned out: their marks would lie on each other.
     """
@@ -169,7 +169,7 @@ def p_points(tests: Sequence[TestResult]) -> list[Point]:
 
 
 def p_plot(tests: Sequence[TestResult], alpha: float) -> str:
-    """P-values against uniform ones, both as -log10, with the band that 99 % of uniform ones stay in at each rank."""
+    """Draws p-values against uniform ones, as -log10, with the band that holds 99 % of uniform ones at each rank."""
     points = p_points(tests)
     count = sum(not np.isnan(test.p) for test in tests)
     figure, axes = _figure(6.2, 4.0)
@@ -204,14 +204,14 @@ def p_plot(tests: Sequence[TestResult], alpha: float) -> str:
 
 
 def _one_in(decades: float, _: int) -> str:
-    """10^decades as a person writes it, for a tick."""
+    """Returns 10^decades as a person writes it, for a tick."""
     if decades < 0 or decades != int(decades):
         return ""
     return f"{10 ** int(decades):,}" if decades < 4 else f"10{raised(str(int(decades)))}"
 
 
 def bars(tests: Sequence[TestResult], alpha: float) -> str:
-    """How surprising the worst tests are, adjusted for all looks: a bar each, and where the alarm is.
+    """Draws how surprising the worst tests are, adjusted for all looks: a bar each, and where the alarm is.
 
     Args:
         tests: the tests, most surprising first.
@@ -236,14 +236,14 @@ def bars(tests: Sequence[TestResult], alpha: float) -> str:
 
 
 def _shortened(name: str, length: int = 62) -> str:
-    """A test's name as a label; a stratum's label in it comes from outside, and between dollars would be a formula."""
+    """Shortens a test's name to a label; escapes dollars, as text between two of them would be a formula."""
     name = shown(name)
     name = name if len(name) <= length else name[: length - 1] + "…"
     return name.replace("$", r"\$")
 
 
 def profile(z: Floats, card: int) -> str:
-    """One card's way through the positions of the deck, in standard deviations.
+    """Draws one card's way through the positions of the deck, in standard deviations.
 
     Args:
         z: cards by positions.
@@ -254,7 +254,7 @@ def profile(z: Floats, card: int) -> str:
 
 
 def comparison(bars: Bars) -> str:
-    """What a test compared: counts beside the expected ones, or, where all are expected alike, deviations from that."""
+    """Draws what a test compared: counts beside the expected ones, or deviations if all are expected alike."""
     title = f"{bars.axis}: found and expected"
     if np.ndim(bars.chance) == 0:
         mean = bars.draws * float(bars.chance)
@@ -293,7 +293,7 @@ def _deviations(z: Floats, axis: str, labels: Sequence[str] | None, lowest: int,
 
 
 def _name_values(axes: Axes, labels: Sequence[str] | None, lowest: int, values: NDArray[np.int64]) -> None:
-    """Ticks: the values' names, slanted where they are long, or whole numbers."""
+    """Labels the ticks: the values' names, slanted if they are long, or whole numbers."""
     if labels is None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
         return

@@ -44,12 +44,12 @@ class _Stratum:
 
 
 def _gated(value: Any) -> Any:
-    """The page's gate: what would reorder or hide its text stands as an escape; pictures are ours, marked as safe."""
+    """Escapes what would reorder or hide the page's text; pictures are ours, marked as safe."""
     return shown(value) if type(value) is str else value
 
 
 def render(result: BatteryResult, about: Subject | None = None) -> str:
-    """The report, whole.
+    """Returns the whole report.
 
     Args:
         result: what the battery found.
@@ -115,7 +115,7 @@ def _context(result: BatteryResult, about: Subject | None) -> dict[str, Any]:
 
 
 def _with_pictures(tests: Sequence[TestResult]) -> Iterator[tuple[TestResult, str | None]]:
-    """Each test with the picture that explains it; where several tests looked at the same numbers, the first has it."""
+    """Yields each test with the picture that explains it; if several looked at the same numbers, the first has it."""
     drawn: list[Bars] = []
     for test in tests:
         fresh = test.bars is not None and not any(test.bars is bars for bars in drawn)
@@ -125,7 +125,7 @@ def _with_pictures(tests: Sequence[TestResult]) -> Iterator[tuple[TestResult, st
 
 
 def _worst_stratum(result: BatteryResult, worst: Sequence[TestResult]) -> tuple[str, str] | None:
-    """The stratum of the most surprising test that rang, drawn large; None where none of a stratum did."""
+    """Draws large the stratum of the most surprising test that rang; None if none of a stratum did."""
     if result.pictures is None:
         return None
     for test in worst:
@@ -161,7 +161,7 @@ def _by_family(tests: Sequence[TestResult]) -> list[_Family]:
 
 
 def _profiles(z: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """Where the card of the most extreme cell lies, with a sentence."""
+    """Yields a picture of where the card of the most extreme cell lies, with a sentence."""
     card, position = np.unravel_index(int(np.abs(z).argmax()), z.shape)
     name, found = card_name(int(card), len(z)), float(z[card, position])
     many = "more" if found > 0 else "less"
@@ -174,7 +174,7 @@ def _profiles(z: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
 
 
 def _strata(result: BatteryResult) -> list[_Stratum]:
-    """Strata with a picture, the most surprising first."""
+    """Returns strata with a picture, the most surprising first."""
     if result.pictures is None:
         return []
     worst: dict[str, TestResult] = {}

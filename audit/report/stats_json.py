@@ -13,7 +13,7 @@ from audit.stats.results import BatteryResult, TestResult
 
 
 def as_json(result: BatteryResult, about: Subject | None = None) -> str:
-    """One JSON object, indented; what is no number is null, and no number is rounded."""
+    """Returns one JSON object, indented; what is no number is null, and no number is rounded."""
     rates = iter(benjamini_hochberg([test.p for test in result.tests if isfinite(test.p)]).tolist())
     return json.dumps(
         {

@@ -27,7 +27,7 @@ _SHOWN = 8
 
 
 def print_result(result: BatteryResult, console: Console, about: Subject | None = None) -> None:
-    """Verdict first, then what speaks loudest, what could not be tested, and what could not have been seen."""
+    """Prints the verdict, then what speaks loudest, what could not be tested, and what could not have been seen."""
     console.print(f"[{_STYLES[result.verdict]}]{result.verdict.upper()}[/]  {escape(plain(verdict_sentence(result)))}")
     for log in result.logs:
         if text := what_is_left_out(log):
@@ -85,7 +85,7 @@ def _table(tests: Iterable[TestResult], title: str) -> Table:
 
 
 def _print_insufficient(result: BatteryResult, console: Console) -> None:
-    """Tests that were not made: each of all decks, those of strata by number."""
+    """Prints the tests that were not made: each of all decks, those of strata by number."""
     missing = [test for test in result.tests if test.verdict == "insufficient"]
     for test in missing:
         if not test.dimension:

@@ -18,7 +18,7 @@ _SMALLEST = 1e-300
 
 
 def verdict_sentence(result: BatteryResult) -> str:
-    """The verdict in one sentence; after it, what of a log that does not verify was passed over, and why."""
+    """Returns the verdict in one sentence; after it, what of a log that does not verify was passed over, and why."""
     return " ".join([_shuffle_sentence(result), *_caveats(result.logs)])
 
 
@@ -42,7 +42,7 @@ def _shuffle_sentence(result: BatteryResult) -> str:
 
 
 def _caveats(logs: Sequence[LogSample]) -> Iterator[str]:
-    """What a reader must know of the sample before anything else, where decks of a log were tested."""
+    """Yields what a reader must know of the sample before anything else, if decks of a log were tested."""
     for log in logs:
         if log.counted and log.checks:
             hands = counted(log.failed, "hand was", "hands were")
@@ -56,7 +56,7 @@ def _failed(log: LogSample) -> str:
 
 
 def what_is_left_out(log: LogSample) -> str:
-    """The hands of a log that are not among the decks, by kind; nothing where all are."""
+    """Lists the hands of a log that are not among the decks, by kind; nothing if all are."""
     kinds = (
         (log.failed, "hand that a finding names", "hands that a finding names"),
         (log.open, "open hand", "open hands"),
@@ -69,7 +69,7 @@ def what_is_left_out(log: LogSample) -> str:
 
 
 def odds(p: float) -> str:
-    """A small chance as `one in a million`."""
+    """Returns a small chance as `one in a million`."""
     names = {3: "a thousand", 4: "ten thousand", 5: "a hundred thousand", 6: "a million", 9: "a billion"}
     power = -log10(p)
     whole = round(power)
@@ -78,7 +78,7 @@ def odds(p: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value for people: three digits down to 0.001, then a power of ten."""
+    """Formats a p-value for people: three digits down to 0.001, then a power of ten."""
     if isnan(p):
         return "—"
     if p < _SMALLEST:
@@ -92,7 +92,7 @@ def p_text(p: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """A statistic: whole numbers whole, others with four digits."""
+    """Formats a statistic: whole numbers whole, others with four digits."""
     if isnan(value):
         return "—"
     if value == int(value) and abs(value) < 1e12:

@@ -11,7 +11,7 @@ from audit.outside import shown
 
 
 def say(line: str) -> None:
-    """Says one line; where it cannot be written it is lost, for the exit code says what counts."""
+    """Says one line; if it cannot be written it is lost, for the exit code says what counts."""
     with contextlib.suppress(OSError, ValueError):
         click.echo(shown(line), err=True)
 

@@ -65,8 +65,8 @@ class Subject:
     """What a report is about.
 
     Attributes:
-        logs: the logs that were read, none where decks came from files alone.
-        alpha: of the statistics; None where none were made.
+        logs: the logs that were read, none if decks came from files alone.
+        alpha: of the statistics; None if none were made.
         command: the command line, to be pasted into a shell; addresses in it without their passwords.
         version: of the installed package.
         code_digest: of the package `audit`, in hex.

@@ -52,7 +52,7 @@ class Plan:
         return DUPLICATES in self.battery
 
     def stratum_families(self, dimension: str) -> tuple[Family, ...]:
-        """Families for each stratum of a dimension."""
+        """Returns the families for each stratum of a dimension."""
         if dimension == BY_SEAT:
             return (SEATED,) if SEATED.is_for(self.n) else ()
         return tuple(family for family in self.families if family.strata)
@@ -84,16 +84,16 @@ class Corpus:
 
     @classmethod
     def empty(cls, plan: Plan) -> Corpus:
-        """Nothing counted yet."""
+        """Creates a corpus with nothing counted yet."""
         strata: dict[str, dict[str, Tally]] = {dimension: {} for dimension in plan.dimensions}
         return cls(plan, Tally(plan.n), strata, KeyStore(plan.n))
 
     def stratum(self, dimension: str, label: str) -> Tally:
-        """The tally of a stratum, made when first asked for."""
+        """Returns the tally of a stratum, made when first asked for."""
         return self.strata[dimension].setdefault(label, Tally(self.plan.n))
 
     def append(self, later: Corpus) -> None:
-        """Puts other decks, counted by the same plan, behind these."""
+        """Appends other decks, counted by the same plan."""
         self.whole.append(self.plan.families, later.whole, self.plan.order)
         for dimension, tallies in later.strata.items():
             families = self.plan.stratum_families(dimension)
@@ -108,7 +108,7 @@ class Corpus:
 
 
 def family_names() -> list[str]:
-    """All names that can be asked for."""
+    """Returns all names that can be asked for."""
     return [peer.name for peer in BATTERY]
 
 
@@ -116,7 +116,7 @@ Label = TypeVar("Label", str, int)
 
 
 def grouped(labels: Sequence[Label]) -> dict[Label, list[int]]:
-    """The rows that bear each label."""
+    """Returns the rows that bear each label."""
     rows: dict[Label, list[int]] = {}
     for row, label in enumerate(labels):
         rows.setdefault(label, []).append(row)

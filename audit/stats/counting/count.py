@@ -46,7 +46,7 @@ def count_source(
         progress: is told of decks read.
 
     Returns:
-        The counts; None where the source has no deck.
+        The counts; None if the source has no deck.
 
     Raises:
         InputError: of the source.
@@ -89,7 +89,7 @@ class _Counter:
         self._packers: dict[tuple[str, str], Packer] = {}
 
     def add(self, chunk: Chunk) -> None:
-        """Takes the next decks of the source."""
+        """Adds the next decks of the source."""
         self._pack(WHOLE, chunk.decks)
         for dimension in self._corpus.plan.dimensions:
             labels = chunk.labels.get(dimension) or [UNLABELLED] * len(chunk.decks)
@@ -100,7 +100,7 @@ class _Counter:
                 self._pack((dimension, label), chunk.decks[rows])
 
     def _pack_seats(self, labels: list[str], decks: Bytes) -> None:
-        """By number of seats, each deck with its seat numbers in further columns; decks without seats are passed."""
+        """Packs decks by number of seats, seat numbers in further columns; decks without seats are passed."""
         numbers = [seat_numbers(label) for label in labels]
         for count, rows in grouped([len(each) for each in numbers]).items():
             if count:
@@ -136,7 +136,7 @@ class _Counter:
 
 @lru_cache(maxsize=1 << 16)
 def seat_numbers(label: str) -> tuple[int, ...]:
-    """The seat numbers of a label such as `3,5,1`, in dealing order; empty where it is no such list of 2 to 8."""
+    """Reads a label such as `3,5,1`: seat numbers in dealing order; empty if it is no such list of 2 to 8."""
     parts = label.split(",")
     numbers = tuple(int(part) for part in parts if part.isascii() and part.isdigit() and len(part) <= 3)
     proper = len(set(numbers)) == len(parts) in TABLE_SIZES and max(numbers, default=0) < _NUMBERS

@@ -29,7 +29,7 @@ class KeyStore:
         self._files: list[Path] = []
 
     def add(self, keys: Keys) -> None:
-        """Takes the keys of some more decks."""
+        """Adds the keys of some more decks."""
         self.decks += keys.shape[1]
         self._held.append(keys)
         self._held_decks += keys.shape[1]
@@ -41,13 +41,13 @@ class KeyStore:
             self._held, self._held_decks = [], 0
 
     def blocks(self) -> Iterator[Keys]:
-        """All keys, block by block."""
+        """Yields all keys, block by block."""
         for path in self._files:
             yield np.load(path, mmap_mode="r")
         yield from self._held
 
     def repeats(self, kind: KeyKind) -> int:
-        """How many keys of a kind were there before."""
+        """Counts the keys of a kind that were there before."""
         if not self._files:
             return _repeats([np.concatenate([keys[row] for keys in self._held] or [_none()]) for row in kind.rows])
         parts = -(-self.decks // _PARTITION)
@@ -63,12 +63,12 @@ class KeyStore:
             return sum(_repeats(list(np.fromfile(path, np.uint64).reshape(-1, len(kind.rows)).T)) for path in paths)
 
     def least_times(self) -> int:
-        """How often the rarest deck comes: 2 where each is there twice or more."""
+        """Returns how often the rarest deck comes: 2 if each is there twice or more."""
         prints = np.concatenate([np.asarray(keys[0]) for keys in self.blocks()] or [_none()])
         return int(np.unique(prints, return_counts=True)[1].min(initial=self.decks))
 
     def list_comes_again(self, run: int) -> bool:
-        """Whether so many decks in a row are the same, in the same order, as others before them."""
+        """Checks if so many decks in a row are the same, in the same order, as others before them."""
         prints = np.concatenate([np.asarray(keys[0]) for keys in self.blocks()] or [_none()])
         order = np.argsort(prints, kind="stable")
         equal = prints[order[1:]] == prints[order[:-1]]
@@ -85,7 +85,7 @@ def _none() -> Keys:
 
 
 def _repeats(rows: list[Keys]) -> int:
-    """How many of the columns are equal to one before, whichever; cheap where none of the first row's words are."""
+    """Counts the columns that are equal to any before them; cheap if none of the first row's words are."""
     ordered = np.sort(rows[0])
     again = ordered[1:] == ordered[:-1]
     if len(rows) == 1 or not again.any():

@@ -152,7 +152,7 @@ def _read_corpus(archive: zipfile.ZipFile, head: Mapping[str, Any]) -> Corpus:
 
 
 def _check_counts(tally: Tally, families: Sequence[Family]) -> None:
-    """Holds a tally against what this version counts.
+    """Checks a tally against what this version counts.
 
     Raises:
         ValueError: a family is missing, is not known, or counts otherwise.
@@ -176,7 +176,7 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def merge_parts(paths: list[Path]) -> Corpus | None:
-    """All parts as one corpus, in the order given; a part whose decks all stand in another one is counted once.
+    """Merges parts to one corpus, in the order given; a part whose decks all stand in another one is counted once.
 
     Raises:
         InputError: for a part that cannot be read, or that was counted otherwise than the first.
@@ -212,7 +212,7 @@ def merge_parts(paths: list[Path]) -> Corpus | None:
 
 
 def _copies(paths: Sequence[Path]) -> dict[int, int]:
-    """For each part that is a copy of another the other one, as far as parts have the keys of their decks."""
+    """Returns for each part that is a copy the one it copies, as far as parts have the keys of their decks."""
     if len(paths) < 2:
         return {}
     lists = DeckLists()
@@ -227,7 +227,7 @@ def _copies(paths: Sequence[Path]) -> dict[int, int]:
 
 
 def _difference(one: Plan, other: Plan) -> str:
-    """What two plans do not have in common, or nothing."""
+    """Returns what two plans do not have in common, or nothing."""
     if one.n != other.n:
         return "number of cards"
     same_order = one.order is other.order or (

@@ -33,7 +33,7 @@ class Job:
     Attributes:
         stratum: dimension and label, or `WHOLE`.
         before: the decks right before it in its stratum, as rows.
-        decks: its decks, as rows; after the n cards come the seat numbers, where these are counted.
+        decks: its decks, as rows; after the n cards come the seat numbers, if these are counted.
     """
 
     stratum: tuple[str, str]
@@ -49,7 +49,7 @@ class Bench:
         self.tallies: dict[tuple[str, str], Tally] = {}
 
     def count(self, job: Job) -> Keys | None:
-        """Counts one batch; the keys of its decks where they are wanted."""
+        """Counts one batch; returns the keys of its decks if they are wanted."""
         n = self._plan.n
         batch = Batch(job.decks[:, :n], self._plan.order, job.before[:, :n], job.decks[:, n:])
         tally = self.tallies.setdefault(job.stratum, Tally(self._plan.n))
@@ -72,7 +72,7 @@ def _receive(pipe: Connection, jobs: SimpleQueue[Job | None]) -> None:
 
 
 def _work(plan: Plan, pipe: Connection) -> None:
-    """A process's life: counts what comes, then hands back its tallies."""
+    """Runs a process: counts what comes, then hands back its tallies."""
     try:
         jobs: SimpleQueue[Job | None] = SimpleQueue()
         threading.Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
@@ -126,7 +126,7 @@ class CountingPool:
         self._busy[pipe] += 1
 
     def finish(self) -> dict[tuple[str, str], list[Tally]]:
-        """All tallies of all processes, by stratum."""
+        """Returns all tallies of all processes, by stratum."""
         if self._first is not None:
             self._taken(self._own.count(self._first))
         tallies: dict[tuple[str, str], list[Tally]] = {key: [tally] for key, tally in self._own.tallies.items()}
@@ -182,11 +182,11 @@ class CountingPool:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _start_method() -> str:
-    """Forking is quick, and safe as long as there is no other thread and no gRPC."""
+    """Chooses how processes start: forking is quick, and safe as long as there is no other thread and no gRPC."""
     alone = threading.active_count() == 1 and "grpc" not in sys.modules
     return "fork" if alone and sys.platform == "linux" else "spawn"

@@ -54,7 +54,7 @@ class Tally:
                 self._add_counts(family, other.counts[family.name])
 
     def append(self, families: Sequence[Family], later: Tally, order: Decks | None) -> None:
-        """Puts a run behind this one, as if both had been counted as one run.
+        """Appends a run, as if both had been counted as one.
 
         Only families that look back notice the seam: their counts of the later run's head, alone, are taken away, and
         those of the head seen after this run's tail are added.
@@ -86,14 +86,14 @@ class Packer:
         self._before: Decks = np.empty((0, n), np.uint8)
 
     def add(self, decks: Decks) -> Iterator[tuple[Decks, Decks]]:
-        """Takes decks; yields every full piece as (the decks before it, its decks)."""
+        """Adds decks; yields every full piece as (the decks before it, its decks)."""
         self._waiting.append(decks)
         self._count += len(decks)
         while self._count >= self._size:
             yield self._piece(self._size)
 
     def rest(self) -> Iterator[tuple[Decks, Decks]]:
-        """What is left, if anything."""
+        """Yields what is left, if anything."""
         if self._count:
             yield self._piece(self._count)
 

@@ -1,4 +1,4 @@
-"""Decks as text: one a line, fast where the lines are as they should be, and an exact complaint where they are not."""
+"""Decks as text: one a line, fast if the lines are as they should be, with an exact complaint if they are not."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _index(kind: DeckKind) -> dict[bytes, int]:
 
 @cache
 def _byte_values(kind: DeckKind) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """For a rank's byte 4 times the rank, for a suit's byte the suit; for others what no sum brings below n."""
+    """Returns each rank byte's value (4 times the rank) and each suit byte's; with any other byte no sum is below n."""
     rank_of = np.full(256, 128, dtype=np.uint8)
     suit_of = np.full(256, 64, dtype=np.uint8)
     lowest = RANKS.index(kind.cards[0][0])
@@ -69,7 +69,7 @@ def _byte_values(kind: DeckKind) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 
 
 def are_permutations(decks: NDArray[np.uint8], n: int) -> NDArray[np.bool_]:
-    """For each row of `decks` (uint8, shape (N, n)) whether it holds each of 0 … n - 1, n at most 64, once."""
+    """Returns whether each row of `decks` (uint8, shape (N, n)) holds each of 0 … n - 1, n at most 64, once."""
     bit = np.zeros(256, dtype=np.uint64)
     bit[:n] = np.left_shift(np.uint64(1), np.arange(n, dtype=np.uint64))
     held = np.zeros(len(decks), dtype=np.uint64)
@@ -80,7 +80,7 @@ def are_permutations(decks: NDArray[np.uint8], n: int) -> NDArray[np.bool_]:
 
 
 def _regular(block: bytes, kind: DeckKind) -> NDArray[np.uint8] | None:
-    """The decks of lines that all have single spaces and one and the same line ending; None for any others."""
+    """Reads decks from lines that all have single spaces and the same line ending; None for any others."""
     width = 3 * kind.size - 1
     line = block.find(b"\n") + 1
     if line not in (width + 1, width + 2) or len(block) % line:
@@ -95,7 +95,7 @@ def _regular(block: bytes, kind: DeckKind) -> NDArray[np.uint8] | None:
 
 
 def _spelt(line: bytes, kind: DeckKind) -> bytes:
-    """A line as ours, where its meaning is certain: commas between cards, suits as symbols, cards run together."""
+    """Rewrites a line as ours if its meaning is certain: commas between cards, suits as symbols, cards run together."""
     for symbol, letter in _SYMBOLS:
         line = line.replace(symbol, letter)
     tokens = line.replace(b",", b" ").replace(b";", b" ").replace(b'"', b" ").split()
@@ -124,7 +124,7 @@ def header_length(text: bytes, kind: DeckKind) -> int:
 
 
 def _count_up(names: Sequence[str]) -> bool:
-    """Whether names are one stem with the numbers from 0 or 1 on."""
+    """Checks if names are one stem with the numbers from 0 or 1 on."""
     parts = [_NUMBERED.fullmatch(name) for name in names]
     stems = {part[1] if part else None for part in parts}
     numbers = [int(part[2]) for part in parts if part]
@@ -132,7 +132,7 @@ def _count_up(names: Sequence[str]) -> bool:
 
 
 def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDArray[np.uint8]:
-    """Decks of a block of whole lines.
+    """Reads the decks of a block of whole lines.
 
     Args:
         block: Lines, each ended by a line feed (a carriage return before it is passed over); cards are separated by
@@ -166,7 +166,7 @@ def parse_block(block: bytes, kind: DeckKind, name: str, first_line: int) -> NDA
 
 
 def what_repeats(deck: NDArray[np.uint8], kind: DeckKind) -> str:
-    """Why a row of card indexes is no permutation: which card stands twice, and which is not there."""
+    """Explains why a row of card indexes is no permutation: which card stands twice, and which is not there."""
     at: dict[int, int] = {}
     for position, card in enumerate(deck.tolist()):
         if card >= kind.size:
@@ -182,7 +182,7 @@ def what_repeats(deck: NDArray[np.uint8], kind: DeckKind) -> str:
 
 
 def _what_is_wrong(line: bytes, kind: DeckKind) -> str | None:
-    """Why a line is no deck, for people: what stands where; None for a deck."""
+    """Explains to people why a line is no deck: what stands where; None for a deck."""
     try:
         line.decode()
     except UnicodeDecodeError as error:

@@ -67,7 +67,7 @@ class DeckLists:
         yield from self._held.get(number, ())
 
     def _part(self, number: int, part: int, parts: int) -> tuple[Prints, NDArray[np.intp]]:
-        """The distinct prints of a list that fall into a part, in order, and how often each comes."""
+        """Returns the distinct prints of a list that fall into a part, in order, and how often each comes."""
         chosen = [prints[_halves(prints) % np.uint64(parts) == part] for prints in self._blocks(number)]
         return np.unique(np.concatenate([np.empty(0, "S16"), *chosen]), return_counts=True)
 
@@ -76,7 +76,7 @@ class DeckLists:
 
         Args:
             by_id: for each list whether its decks are told apart by their hands' ids: such lists are not compared with
-                each other, and stay where another list holds the same decks.
+                each other, and stay if another list holds the same decks.
 
         Returns:
             For each copy the list that holds its decks, which is none itself. Of equal lists the first stays.
@@ -115,12 +115,12 @@ class DeckLists:
 
 
 def _halves(prints: Prints) -> Keys:
-    """The first eight bytes of each print."""
+    """Returns the first eight bytes of each print."""
     return np.ascontiguousarray(prints).view(np.uint64).reshape(-1, 2)[:, 0]
 
 
 def _holds(whole: tuple[Prints, NDArray[np.intp]], own: Prints, times: NDArray[np.intp]) -> bool:
-    """Whether a list holds each of some distinct prints as often as they come."""
+    """Checks if a list holds each of some distinct prints as often as they come."""
     prints, counts = whole
     at = np.minimum(np.searchsorted(prints, own), len(prints) - 1)
     return bool(np.array_equal(prints[at], own) and (counts[at] >= times).all())

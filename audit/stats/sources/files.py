@@ -35,7 +35,7 @@ class Part(Protocol):
     """Whether its chunks have labels of their own."""
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Its chunks; `first` counts from its own front."""
+        """Yields its chunks; `first` counts from its own front."""
         ...
 
 
@@ -69,7 +69,7 @@ class TextDecks(_Unlabelled):
         self._path = path
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Chunks of up to `CHUNK` decks.
+        """Yields chunks of up to `CHUNK` decks.
 
         Raises:
             InputError: For a file that cannot be read and for a line that is no deck.
@@ -101,7 +101,7 @@ class StreamDecks(_Unlabelled):
         self._stream, self._kept = kept, True
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Chunks of up to `CHUNK` decks; InputError for a line that is no deck."""
+        """Yields chunks of up to `CHUNK` decks; InputError for a line that is no deck."""
         if self._kept:
             self._stream.seek(0)
         yield from _chunks_of_text(self._stream, self._kind, self.name, self.notes)
@@ -136,7 +136,7 @@ class ArrayDecks(_Unlabelled):
         self._array = array
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Chunks of up to `CHUNK` decks; InputError for a row that is no permutation."""
+        """Yields chunks of up to `CHUNK` decks; InputError for a row that is no permutation."""
         for first in range(0, len(self._array), CHUNK):
             decks: NDArray[np.uint8] = np.array(self._array[first : first + CHUNK])
             good = are_permutations(decks, self._kind.size)
@@ -159,7 +159,7 @@ def load_array(path: Path) -> object:
 
 
 def open_file(path: Path, kind: DeckKind) -> Part:
-    """The decks of a file, by its first bytes and its name: a `.npy` array or text."""
+    """Opens a file of decks, by its first bytes and its name: a `.npy` array or text."""
     with _opened(path, str(path)) as stream:
         magic = stream.read(len(_NPY_MAGIC))
     if magic.startswith(_ZIP_MAGIC):
@@ -170,7 +170,7 @@ def open_file(path: Path, kind: DeckKind) -> Part:
 
 
 def _why_no_array(path: Path) -> str:
-    """In our words: NumPy's own advise loading what it calls unsafe."""
+    """Explains in our words why a file is no array; NumPy's own advise loading what it calls unsafe."""
     with _opened(path, str(path)) as stream:
         begins = stream.read(len(_NPY_MAGIC))
     if begins != _NPY_MAGIC:
@@ -186,7 +186,7 @@ def _opened(path: Path, name: str) -> BinaryIO:
 
 
 def _count_of_lines(path: Path, kind: DeckKind, name: str) -> int | None:
-    """How many decks a file of regular lines has, by its size and first line; None where lines differ in length."""
+    """Counts a file's decks by its size and first line; None if lines differ in length."""
     with _opened(path, name) as stream:
         first = len(stream.readline(4 * kind.size))
         size = os.fstat(stream.fileno()).st_size
@@ -196,7 +196,7 @@ def _count_of_lines(path: Path, kind: DeckKind, name: str) -> int | None:
 
 
 def _blocks_of_lines(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    """Blocks of whole lines of about `size` bytes, each ended by a line feed, the last one's supplied if need be."""
+    """Yields blocks of whole lines, about `size` bytes, each ended by a line feed, added to the last if need be."""
     rest = b""
     while block := stream.read(size):
         head, feed, tail = block.rpartition(b"\n")
@@ -213,7 +213,7 @@ def _blocks_of_lines(stream: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _chunks_of_text(stream: BinaryIO, kind: DeckKind, name: str, notes: list[str]) -> Iterator[Chunk]:
-    """Chunks of up to `CHUNK` decks; a line of column names in front is passed over, and `notes` says so."""
+    """Yields chunks of up to `CHUNK` decks; skips a line of column names in front, and notes that in `notes`."""
     line, first = 1, 0
     blanks = b""
     for block in _blocks_of_lines(stream, CHUNK * 3 * kind.size):

@@ -42,7 +42,7 @@ class LabelFile:
             yield label.strip()
 
     def take(self, count: int) -> list[str]:
-        """The next `count` labels; InputError if there are fewer."""
+        """Returns the next `count` labels; InputError if there are fewer."""
         labels = list(self._labels(count))
         if len(labels) < count:
             raise InputError(f"{self._path}: {self._given} labels for more decks; a line for each deck")

@@ -51,7 +51,7 @@ class _Accused:
             self._bytes += _id(finding.hand)
 
     def ids(self) -> NDArray[np.void]:
-        """Each hand once."""
+        """Returns each hand once."""
         return np.unique(np.frombuffer(bytes(self._bytes), dtype="V16"))
 
 
@@ -63,14 +63,14 @@ class _Labels:
         self._texts: list[str] = []
 
     def number(self, text: str) -> int:
-        """The text's number, a new one for a new text."""
+        """Returns the text's number, a new one for a new text."""
         found = self._numbers.setdefault(text, len(self._texts))
         if found == len(self._texts):
             self._texts.append(text)
         return found
 
     def texts(self, numbers: NDArray[np.int32]) -> list[str]:
-        """The texts of many numbers."""
+        """Returns the texts of many numbers."""
         return [self._texts[number] for number in numbers.tolist()]
 
 
@@ -106,7 +106,7 @@ class _Spool:
         self.hands += len(mine)
 
     def leave_out(self, bad: NDArray[np.void]) -> None:
-        """Takes out hands by their ids, shape (k,), each once."""
+        """Removes hands by their ids, shape (k,), each once."""
         if len(bad) and self.hands:
             self._kept = ~np.isin(self._rows()["hand"], bad)
 
@@ -116,7 +116,7 @@ class _Spool:
         return self.hands if self._kept is None else int(np.count_nonzero(self._kept))
 
     def chunks(self, dealer: str) -> Iterator[Chunk]:
-        """Everything that was kept, in log order."""
+        """Yields everything that was kept, in log order."""
         if not self.hands:
             return
         rows = self._rows()
@@ -141,10 +141,10 @@ class _Spool:
 class LogDecks:
     """The decks of a log's closed hands, in the order of their closes.
 
-    The log is verified, once, when the first deck is asked for. If a check fails, nothing is counted: whoever makes a
+    The log is verified, once, when the first deck is asked for. If a check fails, nothing is counted: the maker of a
     log would else choose the sample that it is judged by. With `only_passing` each hand counts that no finding names,
-    and `logs` says how many do not. Labels are `table`, `day` (of the commit's time),
-    `dealer` (the log's origin) and `seats` (the hand's seat numbers in dealing order).
+    and `logs` says how many do not. Labels are `table`, `day` (of the commit's time), `dealer` (the log's origin) and
+    `seats` (the hand's seat numbers in dealing order).
 
     Args:
         log: where to read it.
@@ -179,7 +179,7 @@ class LogDecks:
         self._dealer = ""
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Chunks of up to `CHUNK` decks.
+        """Yields chunks of up to `CHUNK` decks.
 
         Raises:
             LogFailsError: For a log of which a check fails, unless `only_passing`.
@@ -238,7 +238,7 @@ class LogDecks:
 
 
 def _id(hand: str) -> bytes:
-    """The 16 bytes of a UUID; nothing for text that is none, which a finding may quote."""
+    """Returns the 16 bytes of a UUID; nothing for text that is none, which a finding may quote."""
     try:
         return UUID(hand).bytes
     except ValueError:
@@ -248,7 +248,7 @@ def _id(hand: str) -> bytes:
 def log_opener(
     options: Options, *, only_passing: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> OpenLog:
-    """Opens logs for `open_source`, all verified with the same options; for `progress` see `LogDecks`."""
+    """Returns what opens logs for `open_source`, all verified with the same options; for `progress` see `LogDecks`."""
 
     def opened(address: str, kind: DeckKind) -> Part:
         return LogDecks(open_log(address), options, kind, only_passing=only_passing, progress=progress)

@@ -22,7 +22,7 @@ OpenLog = Callable[[str, DeckKind], Part]
 
 
 def is_log(source: str) -> bool:
-    """Whether a SOURCE is a log: an address with a scheme, or a folder."""
+    """Checks if a SOURCE is a log: an address with a scheme, or a folder."""
     return "://" in source or Path(source).is_dir()
 
 
@@ -45,7 +45,7 @@ class Decks:
 
     @property
     def total(self) -> int | None:
-        """How many decks there will be at most, where that is known; a log's are once it is verified."""
+        """How many decks there will be at most, if that is known; a log's are once it is verified."""
         totals = [part.total for part in self._parts]
         return None if None in totals else sum(total for total in totals if total is not None)
 
@@ -60,7 +60,7 @@ class Decks:
         return [report for part in self._parts for report in part.reports]
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Chunks in order, `first` counted through all sources. InputError (exit code 4) for what cannot be read."""
+        """Yields chunks in order, `first` through all sources; InputError (exit code 4) for what is unreadable."""
         first = 0
         again = _copies(self._parts, self._compared)
         seen: set[bytes] = set()
@@ -89,7 +89,7 @@ class Decks:
         return {file.dimension: file.take(len(chunk.decks)) for file in self._label_files}
 
     def _once(self, part: Part, chunk: Chunk, seen: set[bytes]) -> Chunk:
-        """The chunk without hands that an earlier source had, by their ids."""
+        """Returns the chunk without hands that an earlier source had, by their ids."""
         if chunk.ids is None or sum(part.labelled for part in self._parts) < 2:
             return chunk
         keep = [row for row, hand in enumerate(chunk.ids) if hand not in seen]
@@ -156,7 +156,7 @@ def open_source(
 
 
 def _copies(parts: Sequence[Part], compared: Callable[[int], None]) -> list[str]:
-    """For each source a note if it is a copy: all its decks, ten or more, stand in another source."""
+    """Returns for each source a note if it is a copy: all its decks, ten or more, stand in another source."""
     if len(parts) < 2:
         return [""] * len(parts)
     lists = DeckLists()

@@ -14,7 +14,7 @@ from audit.stats.sources.cards import DeckKind, parse_block
 
 
 def read_order(order: str, kind: DeckKind) -> NDArray[np.uint8]:
-    """Where each card lay before the shuffle.
+    """Returns the position of each card before the shuffle.
 
     Args:
         order: `rank` (the reference order), `suit` (2c … Ac 2d … Ad 2h … Ah 2s … As), or the path of a text file with

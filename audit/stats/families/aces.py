@@ -1,4 +1,4 @@
-"""Aces that a seat is dealt on third street: whoever forces a card on a seat forces an ace."""
+"""Aces that a seat is dealt on third street: a rig that forces a card on a seat forces an ace."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ PLACES = [(seats, seat) for seats in TABLE_SIZES for seat in range(seats)]
 
 
 def holds_ace(cards: int) -> float:
-    """The chance that so many cards hold an ace."""
+    """Returns the chance that so many cards hold an ace."""
     return 1 - comb(48, cards) / comb(52, cards)
 
 
 @cache
 def _odds(cards: int) -> NDArray[np.float64]:
-    """How likely 0, 1, … aces are among so many cards."""
+    """Returns how likely 0, 1, … aces are among so many cards."""
     return np.array([comb(4, aces) * comb(48, cards - aces) for aces in range(cards + 1)]) / comb(52, cards)
 
 
 def aces_at(batch: Batch) -> NDArray[np.bool_]:
-    """(positions of third street, N): where the aces are."""
+    """Marks the aces among the cards of third street, (positions, N)."""
     aces: NDArray[np.bool_] = batch.ranks[: _THIRD * TABLE_SIZES[-1]] == _ACE
     return aces
 
@@ -72,7 +72,7 @@ def _pvalues(counts: Counts, n: int, decks: int) -> Sequence[Outcome]:
 
 
 def _seats_with(name: str, found: NDArray[np.int64], cards: int, decks: int, weight: float) -> Outcome:
-    """The seat that holds any ace most surprisingly often, or rarely."""
+    """Tests the seat that holds any ace most surprisingly often, or rarely."""
     chance = holds_ace(cards)
     p, worst = favoured_cell(found, decks, chance)
     detail = f"{_seat(worst)}: {found[worst]} times, expected {decks * chance:.1f}"
@@ -80,7 +80,7 @@ def _seats_with(name: str, found: NDArray[np.int64], cards: int, decks: int, wei
 
 
 def _number(name: str, found: NDArray[np.int64], cards: int, decks: int, weight: float) -> Outcome:
-    """The seat that holds the most, or the fewest, aces over all decks."""
+    """Tests the seat that holds the most, or the fewest, aces over all decks."""
     most, least = int(found.argmax()), int(found.argmin())
     odds, support = _odds(cards), range(cards + 1)
     upper = sidak(sum_tail(support, odds, decks, int(found[most]))[1], len(found))

@@ -24,7 +24,7 @@ DIRECTIONS = ("downwards", "upwards")
 
 @cache
 def kept_neighbours(n: int) -> Pmf:
-    """The distribution of how many of the n cards, in a circle at random, are followed by the same card as before.
+    """Returns the distribution of how many of n cards, in a circle at random, are followed by the same card as before.
 
     k given cards keep their followers in (n-k-1)! circles, all n in one; inclusion and exclusion does the rest.
     """
@@ -34,7 +34,7 @@ def kept_neighbours(n: int) -> Pmf:
 
 
 def _histogram(one: Bytes, other: Bytes) -> NDArray[np.int64]:
-    """How many decks agree with their earlier deck in 0 … n places."""
+    """Counts the decks that agree with their earlier deck in 0 … n places."""
     return np.bincount(column_sums(one == other), minlength=len(one) + 1).astype(np.int64)
 
 

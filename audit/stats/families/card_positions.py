@@ -17,20 +17,20 @@ ACES_WEIGHT = 25.0
 
 
 def position_counts(cards: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """(n, n): how often each card (row) lay at each position (column), from (n, N) decks."""
+    """Counts how often each card (row) lay at each position (column), (n, n), from (n, N) decks."""
     n = cards.shape[0]
     return np.stack([np.bincount(cards[position], minlength=n) for position in range(n)], axis=1)
 
 
 def merge_classes(matrix: NDArray[np.int64], label: NDArray[np.intp], classes: int) -> NDArray[np.int64]:
-    """(classes, n): the rows of an (n, n) matrix added up by their class."""
+    """Adds up the rows of an (n, n) matrix by their class, to (classes, n)."""
     merged = np.zeros((classes, matrix.shape[1]), np.int64)
     np.add.at(merged, label, matrix)
     return merged
 
 
 def class_third_moment(n: int, size: int) -> float:
-    """The third central moment of the number of positions at which two decks have cards of the same class.
+    """Returns the third central moment of the number of positions at which two decks have cards of the same class.
 
     Args:
         n: cards.
@@ -49,7 +49,7 @@ def class_third_moment(n: int, size: int) -> float:
 
 
 def position_pearson(matrix: NDArray[np.int64], decks: int) -> tuple[float, float, float]:
-    """The Pearson sum of classes x positions with the factor (n-1)/n, its degrees of freedom and E[K^3]."""
+    """Returns the Pearson sum of classes x positions with the factor (n-1)/n, its degrees of freedom and E[K^3]."""
     classes, n = matrix.shape
     size = n // classes
     factor = (n - 1) / size
@@ -59,7 +59,7 @@ def position_pearson(matrix: NDArray[np.int64], decks: int) -> tuple[float, floa
 
 
 def position_outcome(matrix: NDArray[np.int64], decks: int, what: str) -> Outcome:
-    """Classes x positions, whole."""
+    """Tests classes x positions, whole, by their Pearson sum."""
     statistic, df, third = position_pearson(matrix, decks)
     p = two_sided(*pearson_tails(statistic, df, third, decks))
     return Outcome(f"{what} x position", statistic, p, 1, f"Pearson sum {statistic:.1f}, expected {df:.0f}")

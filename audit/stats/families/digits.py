@@ -29,13 +29,13 @@ RULES = ("word mod m", "word * m >> bits", "word / (2^bits - 1) * m")
 
 
 def digit_counts(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """(n, n): how often digit i (row) was j (column), j <= i."""
+    """Counts how often digit i (row) was j (column), j <= i, (n, n)."""
     n = digits.shape[0]
     return np.stack([np.bincount(row, minlength=n) for row in digits])
 
 
 def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[Outcome]:
-    """The Pearson sum over all digits, and the largest cell."""
+    """Tests the Pearson sum over all digits, and the largest cell."""
     n = len(matrix)
     statistic = third = 0.0
     least, best = 1.0, (1, 0)
@@ -70,7 +70,7 @@ def digit_outcomes(matrix: NDArray[np.int64], decks: int, prefix: str) -> list[O
 
 
 def trend_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
-    """The sum of all digits: do they tend to be high or low?"""
+    """Tests whether the digits tend to be high or low, by the sum of them all."""
     n = len(matrix)
     total = int((matrix.sum(axis=0) * np.arange(n)).sum())
     values, prob = _uniform_digits(n)
@@ -84,14 +84,14 @@ def trend_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome
 
 @cache
 def _uniform_digits(n: int) -> tuple[Floats, Floats]:
-    """Values and probabilities of the digits 0 … i, i = 1 … n - 1, each (n - 1, n), with probability 0 beyond i."""
+    """Returns the values of the digits 0 … i and their probabilities, i = 1 … n - 1, each (n - 1, n), 0 beyond i."""
     values = np.tile(np.arange(n, dtype=np.float64), (n - 1, 1))
     size = np.arange(2, n + 1)[:, None]
     return values, np.where(values < size, 1 / size, 0.0)
 
 
 def signature_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
-    """The strongest signature of a short random word made into a digit by one of `RULES`."""
+    """Tests the strongest signature of a short random word made into a digit by one of `RULES`."""
     n = len(matrix)
     kinds = list(product(WORDS, RULES, (False, True)))
     signatures = [_signature(n, *kind) for kind in kinds]
@@ -114,7 +114,7 @@ def signature_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Out
 
 
 def slot_outcome(matrix: NDArray[np.int64], decks: int, prefix: str) -> Outcome:
-    """The slot, counted from the first one or back from i, that is chosen too often or too rarely over all i."""
+    """Tests the slot, counted from the first one or back from i, that is chosen too often or too rarely over all i."""
     n = len(matrix)
     names, chosen, chances = [], [], []
     for slot in range(n - 1):
@@ -151,7 +151,7 @@ class _Signature:
     prob: Floats
 
     def deviations(self, found: float, decks: int) -> float:
-        """How far the sum of the weights of `decks` decks lies above its mean, in standard deviations."""
+        """Returns how far the sum of the weights of `decks` decks lies above its mean, in standard deviations."""
         means = (self.weights * self.prob).sum(axis=1)
         variance = float(((self.weights - means[:, None]) ** 2 * self.prob).sum())
         return (found - decks * float(means.sum())) / (decks * variance) ** 0.5 if variance else 0.0
@@ -159,9 +159,9 @@ class _Signature:
 
 @cache
 def _signature(n: int, bits: int, rule: str, from_end: bool) -> _Signature:
-    """Of words of some bits made into 0 … m - 1 by one of `RULES`: some digits have a word or two more than others.
+    """Returns the signature of words of some bits made into digits 0 … m - 1 by one of `RULES`.
 
-    Upwards, `swap(i, i + j)` has its digits counted from the end.
+    Some digits have a word or two more than others. Upwards, `swap(i, i + j)` has its digits counted from the end.
     """
     word, weights, prob = np.arange(1 << bits), np.zeros((n, n)), np.zeros((n, n))
     for i in range(n):

@@ -28,7 +28,7 @@ _RUN = 10
 
 @cache
 def key_kinds(n: int) -> tuple[KeyKind, ...]:
-    """The kinds of keys of decks of n cards; none for decks so small that equal ones are nothing special."""
+    """Returns the kinds of keys of decks of n cards; none for decks so small that equal ones are nothing special."""
     if n < _FEWEST_CARDS:
         return ()
     kinds = [
@@ -52,12 +52,12 @@ def whole_decks(n: int) -> KeyKind:
 
 
 def _anchors(n: int) -> list[int]:
-    """The cards after which ten cards make a key, wherever in the deck they are."""
+    """Returns the cards after which ten cards make a key, wherever in the deck they are."""
     return [step * n // _ANCHORS for step in range(_ANCHORS)]
 
 
 def deck_keys(batch: Batch) -> Keys:
-    """(rows, N) keys of the decks of a batch, the rows as `key_kinds` says."""
+    """Returns the keys of the decks of a batch, (rows, N), the rows as `key_kinds` says."""
     n, decks = batch.n, batch.size
     if not key_kinds(n):
         return np.empty((0, decks), np.uint64)

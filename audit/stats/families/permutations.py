@@ -24,18 +24,18 @@ from audit.stats.nulls import (
 
 
 def column_sums(rows: NDArray[np.bool_]) -> Bytes:
-    """How many of at most 255 rows hold, for each column."""
+    """Counts the true entries of each column of at most 255 rows."""
     sums: Bytes = np.add.reduce(rows.view(np.uint8), axis=0, dtype=np.uint8)
     return sums
 
 
 def descents(permutations: Bytes) -> Bytes:
-    """Places where a smaller entry follows."""
+    """Counts the places that a smaller entry follows."""
     return column_sums(permutations[1:] < permutations[:-1])
 
 
 def _cycles(batch: Batch) -> Bytes:
-    """Each swap with itself closes a cycle."""
+    """Counts the cycles: each swap with itself closes one."""
     own = np.arange(batch.n, dtype=np.uint8)[:, None]
     return column_sums(batch.deck_swaps[0] == own)
 
@@ -51,7 +51,7 @@ def _inversions(batch: Batch) -> NDArray[np.uint16]:
 
 
 def _records(permutations: Bytes) -> Bytes:
-    """Entries above all entries before them."""
+    """Counts the entries above all entries before them."""
     highest = permutations[0].copy()
     records = np.ones(permutations.shape[1], np.uint8)
     for entry in permutations[1:]:
@@ -61,7 +61,7 @@ def _records(permutations: Bytes) -> Bytes:
 
 
 def _longest_run(permutations: Bytes) -> Bytes:
-    """Length of the longest stretch that only ascends."""
+    """Returns the length of the longest stretch that only ascends."""
     ascents = (permutations[1:] > permutations[:-1]).view(np.uint8)
     run = np.ones(permutations.shape[1], np.uint8)
     longest = run.copy()
@@ -72,7 +72,10 @@ def _longest_run(permutations: Bytes) -> Bytes:
 
 
 def _longest_subsequence(permutations: Bytes) -> Bytes:
-    """Length of the longest ascending subsequence by patience sorting: an entry covers the first pile not below it."""
+    """Returns the length of the longest ascending subsequence.
+
+    This is patience sorting: an entry covers the first pile not below it.
+    """
     n, decks = permutations.shape
     tops = np.full((n + 1, decks), 255, np.uint8)
     tops[0] = 0

@@ -21,7 +21,7 @@ _RANKS = 13
 
 
 def _by_number(seats: NDArray[np.uint8], which: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(256,): how often something held for each seat number; `which` is (places, N), `seats` (N, places)."""
+    """Counts how often `which`, (places, N), is true for each seat number, (256,); `seats` is (N, places)."""
     return np.bincount(seats.T[which], minlength=_NUMBERS).astype(np.int64)
 
 

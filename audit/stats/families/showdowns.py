@@ -22,7 +22,7 @@ _FIVE_CARD_HANDS = 10
 
 
 def joined_bits(batch: Batch, positions: Sequence[int]) -> NDArray[np.uint64]:
-    """The cards at some positions as one word of bits a deck, as `hand_worth` takes them."""
+    """Joins the cards at some positions into one word of bits a deck, as `hand_worth` takes them."""
     bits: NDArray[np.uint64] = batch.bits[positions[0]].copy()
     for position in positions[1:]:
         bits |= batch.bits[position]
@@ -30,7 +30,7 @@ def joined_bits(batch: Batch, positions: Sequence[int]) -> NDArray[np.uint64]:
 
 
 def winners(worths: Sequence[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """How often each seat alone had the best hand; decks with a tie for the best count for nobody."""
+    """Counts how often each seat alone had the best hand; decks with a tie for the best count for nobody."""
     best = np.maximum.reduce(worths)
     has_best = np.stack([worth == best for worth in worths])
     alone = np.add.reduce(has_best, axis=0, dtype=np.uint8) == 1

@@ -28,19 +28,19 @@ _SECTORS = 16
 
 
 def triples(n: int) -> list[tuple[int, int, int]]:
-    """Rows of three digits in a row, no digit twice, of the larger half: small digits are too coarse for a lattice."""
+    """Lists three digits in a row, no digit twice, of the larger half: small digits are too coarse for a lattice."""
     return [(i, i - 1, i - 2) for i in range(n - 1, n // 2 + 1, -3)]
 
 
 @cache
 def _part(size: int) -> NDArray[np.intp]:
-    """(256,): in which part of the grid each digit below `size` lies."""
+    """Returns the part of the grid in which each digit below `size` lies, (256,)."""
     parts = (2 * np.arange(256) + 1) * GRID // (2 * size)
     return np.minimum(parts, GRID - 1).astype(np.intp)
 
 
 def _lattice_counts(digits: Bytes) -> NDArray[np.int64]:
-    """(GRID, GRID, GRID): how often three digits in a row lay in each part of the cube, all triples together."""
+    """Counts how often three digits in a row lay in each part of the cube, all triples together, (GRID, GRID, GRID)."""
     rows = triples(len(digits))
     cells = np.empty((len(rows), digits.shape[1]), np.intp)
     for cell, three in zip(cells, rows, strict=True):
@@ -50,7 +50,7 @@ def _lattice_counts(digits: Bytes) -> NDArray[np.int64]:
 
 
 def _low_bits_alike(digits: Bytes) -> NDArray[np.int64]:
-    """For i = 3, 5, …: in how many decks the digits of even range i + 1 and i - 1 are both odd or both even."""
+    """Counts the decks whose digits of even range i + 1 and i - 1 are both odd or both even, for i = 3, 5 and so on."""
     return np.array(
         [digits.shape[1] - np.count_nonzero((digits[i] ^ digits[i - 2]) & 1) for i in range(3, len(digits), 2)],
         np.int64,
@@ -101,7 +101,7 @@ def _waves(n: int) -> _Waves:
 
 
 def _lattice_outcome(counts: NDArray[np.int64], n: int, decks: int, direction: str) -> Outcome:
-    """The wave that stands out most from a fair shuffle's.
+    """Tests the wave that stands out most from a fair shuffle's.
 
     A part of the wave in one direction is a sum of independent, centred, bounded terms, which Bernstein's inequality
     bounds; a long wave is nearly as long in one of `_SECTORS` directions. So p is a bound for every N, and mostly 1.
@@ -124,7 +124,7 @@ def _lattice_outcome(counts: NDArray[np.int64], n: int, decks: int, direction: s
 
 
 def _low_bits_outcomes(alike: NDArray[np.int64], decks: int, direction: str) -> list[Outcome]:
-    """Whether low bits of digits of even range, two swaps apart, agree: in any one place, and over all."""
+    """Tests whether low bits of digits of even range, two swaps apart, agree: in any one place, and over all."""
     draws, total = decks * len(alike), int(alike.sum())
     detail = f"alike {total} times, expected {draws / 2:.1f}"
     p, worst = worst_cell(alike, decks, 0.5)

@@ -37,16 +37,16 @@ class DeckStatistic:
     largest: Callable[[int], int] = lambda n: n
 
     def histogram(self, batch: Batch) -> NDArray[np.int64]:
-        """How many decks have the value 0, 1, … up to the largest that there can be."""
+        """Counts the decks that have the value 0, 1, … up to the largest that there can be."""
         return np.bincount(self.values(batch), minlength=self.largest(batch.n) + 1).astype(np.int64)
 
     def outcomes(self, histogram: NDArray[np.int64], n: int) -> list[Outcome]:
-        """The tests of its histogram."""
+        """Tests the statistic's histogram."""
         return histogram_outcomes(self.name, histogram, self.null(n), self.weight)
 
 
 def histogram_outcomes(name: str, histogram: NDArray[np.int64], null: Pmf, weight: float = 1.0) -> list[Outcome]:
-    """The sum over all decks, and the most surprising value, against the exact distribution.
+    """Tests the sum over all decks, and the most surprising value, against the exact distribution.
 
     Args:
         name: the statistic's name.

@@ -33,7 +33,7 @@ HOLDS_RANK = 1 - comb(48, 3) / comb(52, 3)
 
 @cache
 def _kinds() -> Bytes:
-    """The kind of every three cards a, b, c, an index of `THIRD_STREET`, at (52 a + b) 52 + c."""
+    """Returns the kind of every three cards a, b, c, an index of `THIRD_STREET`, at (52 a + b) 52 + c."""
     a, b, c = np.ogrid[:52, :52, :52]
     ranks = np.sort(np.stack(np.broadcast_arrays(a >> 2, b >> 2, c >> 2)), axis=0)
     low, middle, high = ranks
@@ -75,18 +75,18 @@ def _count_hands(batch: Batch) -> Counts:
 
 
 def _row_counts(rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How often each row holds."""
+    """Counts the true entries of each row."""
     return np.array([np.count_nonzero(row) for row in rows], dtype=np.int64)
 
 
 @cache
 def _rank_table() -> NDArray[np.int64]:
-    """(13, 2^13): whether a set of ranks holds a rank."""
+    """Tabulates whether a set of ranks holds a rank, (13, 2^13)."""
     return ((np.arange(1 << 13) >> np.arange(13)[:, None]) & 1).astype(np.int64)
 
 
 def _by_rank(sets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many hands hold each rank, from how often each set of ranks was held."""
+    """Counts the hands that hold each rank, from how often each set of ranks was held."""
     seen = np.flatnonzero(sets)
     return _rank_table()[:, seen] @ sets[seen]
 

@@ -26,20 +26,20 @@ _SUITS = 4
 
 
 def _has_straight(ranks: tuple[int, ...], length: int) -> bool:
-    """Whether `ranks` (0 for the deuce to 12 for the ace) hold `length` in a row, the ace high or low."""
+    """Checks whether `ranks` (0 for the deuce to 12 for the ace) hold `length` in a row, the ace high or low."""
     have = {*ranks, *([-1] if _RANKS - 1 in ranks else [])}
     return any(all(low + step in have for step in range(length)) for low in range(-1, _RANKS - length + 1))
 
 
 @cache
 def _rank_sets(size: int, length: int) -> tuple[int, int]:
-    """How many sets of `size` ranks hold a straight of `length`, and how many do not."""
+    """Counts the sets of `size` ranks that hold a straight of `length`, and those that do not."""
     straights = sum(_has_straight(ranks, length) for ranks in combinations(range(_RANKS), size))
     return straights, comb(_RANKS, size) - straights
 
 
 def _partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Ways to write `total` as a descending sum of parts of at most `largest`."""
+    """Yields the ways to write `total` as a descending sum of parts of at most `largest`."""
     if total == 0:
         yield ()
     for part in range(min(total, largest), 0, -1):
@@ -48,7 +48,7 @@ def _partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
 
 
 def _flush_ways(copies: tuple[int, ...], flush: int) -> int:
-    """Suit choices for ranks held `copies` times each in which some suit has `flush` cards or more."""
+    """Counts the suit choices for ranks held `copies` times each in which some suit has `flush` cards or more."""
     in_suit = [1]
     for count in copies:
         here = [0] * (len(in_suit) + 1)
@@ -60,7 +60,7 @@ def _flush_ways(copies: tuple[int, ...], flush: int) -> int:
 
 
 def _plain_category(copies: tuple[int, ...]) -> int:
-    """The category by equal ranks alone of ranks held `copies` times each, most first."""
+    """Returns the category by equal ranks alone of ranks held `copies` times each, most first."""
     most, second = copies[0], copies[1] if len(copies) > 1 else 0
     if most == 4:
         return 7
@@ -72,7 +72,7 @@ def _plain_category(copies: tuple[int, ...]) -> int:
 
 
 def _straight_flushes(cards: int) -> int:
-    """Hands of `cards` (at most 9, so that one suit has five) with five in a row in one suit."""
+    """Counts the hands of `cards` (at most 9, so that one suit has five) with five in a row in one suit."""
     return _SUITS * sum(
         _rank_sets(size, 5)[0] * comb((_SUITS - 1) * _RANKS, cards - size) for size in range(5, cards + 1)
     )
@@ -80,7 +80,7 @@ def _straight_flushes(cards: int) -> int:
 
 @cache
 def category_counts(cards: int) -> Counts:
-    """Hands of five to seven cards by the category of their best five, in the order of `CATEGORIES`.
+    """Counts the hands of five to seven cards by the category of their best five, in the order of `CATEGORIES`.
 
     Raises:
         ValueError: For other numbers of cards: with eight, a flush and a full house can be in one hand.
@@ -106,7 +106,7 @@ def category_counts(cards: int) -> Counts:
 
 @cache
 def third_street_counts() -> Counts:
-    """The C(52, 3) three-card hands by kind, in the order of `THIRD_STREET`."""
+    """Counts the C(52, 3) three-card hands by kind, in the order of `THIRD_STREET`."""
     straights, other = _rank_sets(3, 3)
     return Counts(
         0,
@@ -123,7 +123,7 @@ def third_street_counts() -> Counts:
 
 @cache
 def paired_hole_counts(seats: int) -> Counts:
-    """Deals of two hole cards to each of `seats`, by how many seats hold a pair.
+    """Counts the deals of two hole cards to each of `seats`, by how many seats hold a pair.
 
     Raises:
         ValueError: Unless there are 1 to 26 seats.

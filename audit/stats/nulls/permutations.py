@@ -39,7 +39,7 @@ class Counts(NamedTuple):
     ways: tuple[int, ...]
 
     def pmf(self) -> Pmf:
-        """The same as probabilities, each correctly rounded. The arrays are shared and read-only."""
+        """Returns the same as probabilities, each correctly rounded. The arrays are shared and read-only."""
         total = sum(self.ways)
         support = np.arange(self.lowest, self.lowest + len(self.ways), dtype=np.int64)
         prob = np.array([ways / total for ways in self.ways])
@@ -60,13 +60,13 @@ class Null:
     exact: Callable[[int], Counts]
 
     def counts(self, n: int) -> Counts:
-        """The number of permutations of `n` for each value; they add up to n!."""
+        """Returns the number of permutations of `n` for each value; they add up to n!."""
         if n < 1:
             raise ValueError(f"{self.name}: a deck has at least one card, not {n}")
         return _counts(self, n)
 
     def pmf(self, n: int) -> Pmf:
-        """Support and probabilities for decks of `n` cards; cached, read-only."""
+        """Returns the support and the probabilities for decks of `n` cards; cached, read-only."""
         return _pmf(self, n)
 
 
@@ -115,7 +115,7 @@ def _rencontres(n: int) -> Counts:
 
 
 def _all_runs_shorter_than(bound: int, n: int) -> int:
-    """Permutations of n whose ascending runs are all shorter than `bound`.
+    """Counts the permutations of n whose ascending runs are all shorter than `bound`.
 
     Their exponential generating function is 1 / sum_j (x^(bj) / (bj)! - x^(bj+1) / (bj+1)!), b = bound.
     """
@@ -135,8 +135,9 @@ def _longest_run(n: int) -> Counts:
 
 
 def _longest_subsequence(n: int) -> Counts:
-    """By the RSK correspondence: pairs of standard Young tableaux of one shape with the first row k long.
+    """Counts the permutations of n by the length of their longest ascending subsequence.
 
+    By the RSK correspondence these are pairs of standard Young tableaux of one shape with the first row k long.
     Shapes are built from the bottom row up. A longer row put on top leaves the hooks below it as they were, and with
     the shifted rows l_i = row_i + (rows beneath) its own hooks multiply to l! / prod_i (l - l_i).
     """
@@ -166,7 +167,7 @@ def _parity(n: int) -> Counts:
 
 @cache
 def same_class_neighbours(kinds: int, size: int) -> Counts:
-    """Orders of `kinds * size` cards, `size` of each kind, by how many of their neighbours are of one kind.
+    """Counts the orders of `kinds * size` cards, `size` of each kind, by how many of their neighbours are of one kind.
 
     Glue the cards of each kind into blocks (Lah numbers), put all blocks in order, then undo the over-counting by
     inclusion and exclusion. The deck does not close to a circle: n cards have n - 1 pairs of neighbours.

@@ -20,7 +20,7 @@ FAVOURED = 0.95
 
 
 def two_sided(lower: float, upper: float) -> float:
-    """Twice the smaller tail, at most 1."""
+    """Returns twice the smaller tail, at most 1."""
     return min(1.0, 2 * min(lower, upper))
 
 
@@ -30,7 +30,7 @@ def sidak(p: float, looks: float) -> float:
 
 
 def pearson_tails(statistic: float, df: float, third: float, decks: int) -> tuple[float, float]:
-    """Tails of a Pearson sum over `decks` decks that tends to a chi-square with `df` degrees of freedom.
+    """Returns the tails of a Pearson sum over `decks` decks that tends to a chi-square with `df` degrees of freedom.
 
     The sum is `df + 2/N sum_(t<u) K(t, u)`, K the inner product of what two decks add to the cells, scaled so that the
     cells' covariance is the identity on df dimensions. Any two values of K are uncorrelated, which gives its cumulants
@@ -55,10 +55,10 @@ def pearson_tails(statistic: float, df: float, third: float, decks: int) -> tupl
 
 
 def coincidence_tails(counts: Ints, cells: int) -> tuple[float, float]:
-    """Tails of the number of pairs of decks that fall in one of `cells` equally likely cells, given the cells' counts.
+    """Returns tails of the number of pairs of decks in one of `cells` equally likely cells, given the cells' counts.
 
-    Where there are fewer pairs than cells the number is nearly Poisson, where there are many it is a Pearson sum; of
-    the two p-values the larger one is taken.
+    If there are fewer pairs than cells the number is nearly Poisson, if there are many it is a Pearson sum; of the two
+    p-values the larger one is taken.
     """
     decks = int(counts.sum())
     together = int((counts * (counts - 1) // 2).sum())
@@ -71,19 +71,19 @@ def coincidence_tails(counts: Ints, cells: int) -> tuple[float, float]:
 
 
 def binomial_tails(found: int, draws: int, chance: float) -> tuple[float, float]:
-    """P(X <= found) and P(X >= found) for X binomial, to full relative accuracy in both tails."""
+    """Returns P(X <= found) and P(X >= found) for X binomial, to full relative accuracy in both tails."""
     upper = 1.0 if found <= 0 else float(bdtrc(found - 1, draws, chance))
     return float(bdtr(found, draws, chance)), upper
 
 
 def worst_cell(counts: Ints, draws: int, chance: float, cells: int | None = None) -> tuple[float, int]:
-    """The most surprising of cells that are each binomial with the same chance.
+    """Finds the most surprising of cells that are each binomial with the same chance.
 
     Args:
         counts: what the cells hold.
         draws: N.
         chance: of each draw to fall into a cell.
-        cells: how many cells are looked at; fewer than there are where some follow from others.
+        cells: how many cells are looked at; fewer than there are if some follow from others.
 
     Returns:
         Its p-value, all cells paid for, and its flat index.
@@ -94,7 +94,7 @@ def worst_cell(counts: Ints, draws: int, chance: float, cells: int | None = None
 
 
 def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, int]:
-    """As `worst_cell`, for cells with a chance of their own each; both arrays are flat."""
+    """Finds the same as `worst_cell`, for cells with a chance of their own each; both arrays are flat."""
     found = counts.astype(np.float64)
     upper = np.where(found > 0, bdtrc(found - 1, draws, chances), 1.0)
     tails = np.minimum(bdtr(found, draws, chances), upper)
@@ -103,7 +103,7 @@ def worst_of_cells(counts: Ints, draws: int, chances: Floats) -> tuple[float, in
 
 
 def extreme_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
-    """The least tail of cells that are binomial with the same chance, not paid for, and its index."""
+    """Returns the least tail of cells that are binomial with the same chance, not paid for, and its index."""
     most, least = int(counts.argmax()), int(counts.argmin())
     upper = binomial_tails(int(counts[most]), draws, chance)[1]
     lower = binomial_tails(int(counts[least]), draws, chance)[0]
@@ -129,7 +129,7 @@ def tarone_bound(tail: float, draws: int, chances: Floats, cells: NDArray[np.num
 
 
 def favoured(upper: float, lower: float) -> tuple[float, bool]:
-    """The p-value of a look that is all but one-sided, and whether it is the upper tail that is meant.
+    """Returns the p-value of a look that is all but one-sided, and whether it is the upper tail that is meant.
 
     A rig gives somebody more, and what it takes from the others is spread over them: `FAVOURED` of the share goes to
     what is too often, the rest to what is too rare. Not for a few cells that share a total, such as seats that win: one
@@ -140,7 +140,7 @@ def favoured(upper: float, lower: float) -> tuple[float, bool]:
 
 
 def favoured_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
-    """As `worst_cell`, nearly all of the share for the fullest cell; counts are flat."""
+    """Finds the same as `worst_cell`, nearly all of the share for the fullest cell; counts are flat."""
     most, least = int(counts.argmax()), int(counts.argmin())
     upper = binomial_tails(int(counts[most]), draws, chance)[1]
     lower = binomial_tails(int(counts[least]), draws, chance)[0]
@@ -149,7 +149,7 @@ def favoured_cell(counts: Ints, draws: int, chance: float) -> tuple[float, int]:
 
 
 def _attained_upper(level: float, draws: int, chances: Floats) -> Floats:
-    """The largest P(X >= k), over k, that is not above a level, for X binomial with each chance; by bisection."""
+    """Finds the largest P(X >= k), over k, that is not above a level, for X binomial with each chance; by bisection."""
     mean = draws * chances
     depth = -log(max(level, 1e-300))
     reach = depth / 3 + np.sqrt(depth**2 / 9 + 2 * depth * mean * (1 - chances))  # Bernstein: beyond, all is below
@@ -166,7 +166,7 @@ def _attained_upper(level: float, draws: int, chances: Floats) -> Floats:
 
 
 def poisson_tail(found: int, expected: float) -> float:
-    """P(X >= found) for X Poisson, to full relative accuracy."""
+    """Returns P(X >= found) for X Poisson, to full relative accuracy."""
     if found <= 0:
         return 1.0
     if expected < 1e-6 * found:  # the first term is all of the tail
@@ -175,7 +175,9 @@ def poisson_tail(found: int, expected: float) -> float:
 
 
 def likelihood_ratio_tail(statistic: float, values: Floats, prob: Floats, decks: int) -> float:
-    """P(T >= statistic) for T the sum over groups of N independent draws each, by Lugannani and Rice's saddlepoint.
+    """Returns P(T >= statistic), T the sum over groups of N independent draws each.
+
+    By Lugannani and Rice's saddlepoint.
 
     Args:
         statistic: the observed sum.
@@ -198,7 +200,7 @@ def likelihood_ratio_tail(statistic: float, values: Floats, prob: Floats, decks:
         return exp(decks * float(np.log(top).sum())) if excess > 0 else 1.0
 
     def tilted(theta: float) -> tuple[float, float, float]:
-        """The cumulant function and its first two derivatives at theta, for all N decks, the mean taken out."""
+        """Returns the cumulant function and its first two derivatives at theta, for all N decks, the mean taken out."""
         exponents = np.where(prob > 0, theta * centred, -np.inf)
         largest = exponents.max(axis=1, keepdims=True)
         weights = prob * np.exp(exponents - largest)

@@ -58,7 +58,7 @@ def _tilt(draw: _Draw, theta: float) -> _Tilted:
 
 
 def _tilt_to(draw: _Draw, mean: float) -> _Tilted:
-    """The tilt under which the mean is `mean`, strictly between the least and the greatest value."""
+    """Finds the tilt under which the mean is `mean`, strictly between the least and the greatest value."""
 
     def excess(theta: float) -> float:
         return _tilt(draw, theta).mean - mean
@@ -72,7 +72,7 @@ def _tilt_to(draw: _Draw, mean: float) -> _Tilted:
 
 
 def _transform_length(tilted: _Tilted, draws: int) -> int:
-    """A power of two of residues that hold the tilted sum but for a negligible part (Bernstein's inequality)."""
+    """Returns a power of two of residues that hold the tilted sum but for a negligible part (Bernstein's bound)."""
     span = len(tilted.prob) - 1
     linear = 2 * span * _NEGLIGIBLE / 3
     reach = (linear + sqrt(linear**2 + 8 * _NEGLIGIBLE * draws * tilted.variance)) / 2
@@ -80,7 +80,7 @@ def _transform_length(tilted: _Tilted, draws: int) -> int:
 
 
 def _upper_by_transform(tilted: _Tilted, draws: int, observed: int, deviation: float) -> tuple[float, float]:
-    """P(S >= observed) and P(S = observed) from the tilted sum's own distribution."""
+    """Returns P(S >= observed) and P(S = observed) from the tilted sum's own distribution."""
     size = _transform_length(tilted, draws)
     folded = np.bincount(np.arange(len(tilted.prob)) % size, weights=tilted.prob, minlength=size)
     total = np.fft.irfft(np.fft.rfft(folded) ** draws, size)
@@ -94,7 +94,7 @@ def _upper_by_transform(tilted: _Tilted, draws: int, observed: int, deviation: f
 
 
 def _upper_by_saddlepoint(draw: _Draw, draws: int, deviation: float) -> float:
-    """P(S - its mean >= deviation), deviation > -1, by Lugannani and Rice with the second continuity correction."""
+    """Returns P(S - its mean >= deviation), deviation > -1, by Lugannani and Rice, second continuity correction."""
     edge = deviation - 0.5
     variance = float(draw.values**2 @ draw.prob) * draws
     z = edge / sqrt(variance)
@@ -111,7 +111,7 @@ def _upper_by_saddlepoint(draw: _Draw, draws: int, deviation: float) -> float:
 
 
 def _upper_and_point(prob: NDArray[np.float64], draws: int, observed: int) -> tuple[float, float]:
-    """P(S >= observed) and P(S = observed) for values 0 … len - 1 and `observed` not below the mean of S."""
+    """Returns P(S >= observed) and P(S = observed) for values 0 … len - 1 and `observed` not below the mean of S."""
     span = len(prob) - 1
     if observed == draws * span:
         point = exp(draws * log(prob[-1]))
@@ -129,7 +129,7 @@ def _upper_and_point(prob: NDArray[np.float64], draws: int, observed: int) -> tu
 
 
 def sum_tail(support: ArrayLike, prob: ArrayLike, draws: int, observed: int) -> tuple[float, float]:
-    """Both tails of the sum of independent draws from a distribution on consecutive integers.
+    """Returns both tails of the sum of independent draws from a distribution on consecutive integers.
 
     Relative accuracy: 1e-9 for sums that a transform of 2^19 points holds (for inversions of 52 cards up to some
     100,000 decks, for narrow statistics up to millions), and of the order of 1/draws beyond. Below 1e-308 a tail is 0.

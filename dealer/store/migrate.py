@@ -19,6 +19,7 @@ from dealer.store.sqlite import VERSION, SqliteStore, store_errors, version_of
 from dealer.store.vault import Purpose, SealLost, Vault
 
 _ROWS = 512
+_PRIMARY = 0xFF  # the part of SQLite's error codes that says the kind
 _NO_KEY = 0
 """The id of no key: what is said to lie under it is lost."""
 _REFEREE = "the referee"  # under this caller version 1 kept the referee's records, whole
@@ -75,6 +76,8 @@ def _have_alone(old: sqlite3.Connection, path: Path) -> None:
         old.execute("PRAGMA journal_mode = DELETE").fetchone()
         old.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & _PRIMARY not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise  # a full disk, say: no other program is to blame
         raise StoreError(
             f"another program, such as a sqlite3 shell, has {path} open: end that one, and migrate again ({error})"
         ) from None
@@ -104,6 +107,18 @@ def _copy(old: sqlite3.Connection, fresh: Path, vault: Vault, log: Callable[[str
         lost = _copy_answers(old, store, vault, log)
     with closing(sqlite3.connect(fresh, isolation_level=None)) as new:
         new.executemany("UPDATE batches SET answer_key = ? WHERE id = ?", [(_NO_KEY, batch) for batch in lost])
+        _make_whole(new)
+
+
+def _make_whole(new: sqlite3.Connection) -> None:
+    """Brings everything that was written ahead into the file itself, which is about to get another name.
+
+    The end of a connection tries that too, but in silence: on a full disk it leaves the write-ahead log behind, under
+    the name that the file no longer has.
+    """
+    (mode,) = new.execute("PRAGMA journal_mode = DELETE").fetchone()
+    if mode != "delete":
+        raise StoreError("the new store's write-ahead log cannot be brought into its file: is the disk full?")
 
 
 def _copy_answers(old: sqlite3.Connection, store: SqliteStore, vault: Vault, log: Callable[[str], None]) -> list[int]:

@@ -1,6 +1,7 @@
 """A data folder of the first release is brought up to this version, and everything in it goes on."""
 
 import json
+import resource
 import shutil
 import signal
 import sqlite3
@@ -164,3 +165,23 @@ def test_a_store_that_another_program_has_open_is_left_as_it_is(data: Path) -> N
         assert "another program" in refused.stderr
         assert version_of(store) == 1
     migrated(data)
+
+
+def test_a_disk_that_fills_up_at_any_moment_costs_nothing(data: Path) -> None:
+    """Also at the very end, where what was written ahead goes into the new file, which is larger."""
+    store = data / "db" / "cutcard.sqlite3"
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")  # the old file itself has no need to grow
+
+    for most in (50_000, 90_000, 115_000, 120_000):
+        full = run_tool(
+            "dealer", "migrate", "--data-dir", data,
+            preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+        )  # fmt: skip
+        assert full.returncode == 1, most
+        assert "another program" not in full.stderr
+        assert version_of(store) == 1
+    migrated(data)
+    with serving(data) as dealer:
+        for each in said(data)[:3]:
+            assert ask(dealer, each).SerializeToString().hex() == each["answer"]

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
-from audit.commands.options import escrow_key_option, escrow_keys, key_option
+from audit.commands.options import escrow_key_option, escrow_keys, keys_option
 from audit.commands.progress import DeckBars, deck_bars
 from audit.commands.run import command_line, inputs, note_input
+from audit.commands.several import once
 from audit.commands.standard_input import StandardInput
 from audit.hand.escrow import EscrowKeys
 from audit.report.console import console, print_json
@@ -54,7 +55,7 @@ class DeckOptions:
         by: dimensions of `--by`.
         tests: families of `--tests`, None for all.
         jobs: processes; None for one on each core.
-        key: the log's verifier key.
+        keys: the logs' verifier keys; each log has the one of its origin, or the only one.
         escrow: keys that open sealed hands.
         allow_test: whether a test double's record is read.
         only_passing: whether the hands that pass are counted of a log that does not verify.
@@ -67,7 +68,7 @@ class DeckOptions:
     by: tuple[str, ...]
     tests: tuple[str, ...] | None
     jobs: int | None
-    key: VerifierKey | None
+    keys: tuple[VerifierKey, ...]
     escrow: EscrowKeys
     allow_test: bool
     only_passing: bool
@@ -148,7 +149,7 @@ def deck_options(command: Command) -> Command:
         ),
         click.option("--tests", type=_Names(family_names), help="Only these families of tests."),
         click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes."),
-        key_option,
+        keys_option,
         escrow_key_option,
         click.option("--allow-test", is_flag=True, help="Take decks from a test double's record."),
         only_passing_option,
@@ -166,7 +167,7 @@ def collected(
     by: tuple[str, ...],
     tests: tuple[str, ...] | None,
     jobs: int | None,
-    key: VerifierKey | None,
+    keys: tuple[VerifierKey, ...],
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
     only_passing: bool,
@@ -175,14 +176,16 @@ def collected(
 
     Raises:
         click.BadParameter: `--by` names what neither a log nor `--strata` gives.
+        click.UsageError: two keys of one origin.
     """
     for name in by:
         if name not in _LOG_DIMENSIONS and name not in dict(strata):
             raise click.BadParameter(
                 f"{name}: decks are told apart by day, table, seat, dealer or a --strata name", param_hint="--by"
             )
-    keys = escrow_keys(escrow_key_files)
-    return DeckOptions(sources, order, deck, strata, by, tests, jobs, key, keys, allow_test, only_passing)
+    once(keys)
+    escrow = escrow_keys(escrow_key_files)
+    return DeckOptions(sources, order, deck, strata, by, tests, jobs, keys, escrow, allow_test, only_passing)
 
 
 @dataclass(frozen=True)
@@ -223,8 +226,8 @@ def _opened(options: DeckOptions, bars: DeckBars, stdin: StandardInput) -> tuple
     kind = deck_kind(options.sources, options.deck)
     place = read_order(options.order, kind)
     in_order = bool(np.array_equal(place, np.arange(kind.size)))
-    verifying = Options(options.key, options.escrow, (), options.allow_test, options.jobs or cores())
-    opener = log_opener(verifying, only_passing=options.only_passing, progress=bars.verified)
+    verifying = Options(None, options.escrow, (), options.allow_test, options.jobs or cores())
+    opener = log_opener(verifying, options.keys, only_passing=options.only_passing, progress=bars.verified)
     source = open_source(
         options.sources,
         kind=kind,

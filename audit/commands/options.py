@@ -165,6 +165,13 @@ key_option = click.option(
     type=VerifierKeyType(),
     help="The log's verifier key (name+id+key), as text or a file. Take it from somewhere else than the log.",
 )
+keys_option = click.option(
+    "--key",
+    "keys",
+    type=VerifierKeyType(),
+    multiple=True,
+    help="A log's verifier key (name+id+key), as text or a file; once for each log. Take it from somewhere else.",
+)
 escrow_key_option = click.option(
     "--escrow-key",
     "escrow_key_files",

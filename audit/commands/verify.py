@@ -13,19 +13,21 @@ from audit.commands.options import (
     escrow_key_option,
     escrow_keys,
     format_option,
-    key_option,
+    keys_option,
     max_age_option,
     policy_option,
     since_option,
 )
 from audit.commands.progress import entries_bar
 from audit.commands.run import command_line, inputs
+from audit.commands.several import by_origin
 from audit.logs.log import Log
-from audit.report import verify_json, verify_text
+from audit.report import several_json, several_text, verify_json, verify_text
 from audit.report.console import console, print_json
 from audit.report.subject import subject
 from audit.tlog.keys import VerifierKey
 from audit.tlog.policy import Policy
+from audit.whole.several import verify_several
 from audit.whole.verify import Options
 from audit.whole.verify import verify as verify_log
 
@@ -40,8 +42,8 @@ def processes() -> int:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("log", type=LogType())
-@key_option
+@click.argument("logs", metavar="LOG...", type=LogType(), nargs=-1, required=True)
+@keys_option
 @escrow_key_option
 @since_option
 @policy_option
@@ -51,12 +53,13 @@ def processes() -> int:
 @click.option("--jobs", type=click.IntRange(min=1), default=processes, show_default="all cores", help="Processes.")
 @click.option("--show", type=click.IntRange(min=0), default=20, show_default=True, help="Findings to print as text.")
 @click.option("--tables", is_flag=True, help="Print every table, not only those of which there is something to say.")
+@click.option("--add-tables", is_flag=True, help="Of several LOGs add the tables of one name, as shards of one room.")
 @format_option
 @click.pass_context
 def verify(
     ctx: click.Context,
-    log: Log,
-    key: VerifierKey | None,
+    logs: tuple[Log, ...],
+    keys: tuple[VerifierKey, ...],
     escrow_key_files: tuple[tuple[str, bytes], ...],
     since: tuple[tuple[str, bytes], ...],
     policy: Policy | None,
@@ -66,23 +69,47 @@ def verify(
     jobs: int,
     show: int,
     tables: bool,
+    add_tables: bool,
     output: str,
 ) -> None:
     """Check every signature, hash, deck and deal of LOG.
 
-    LOG is the folder of a static log, an http(s) address of one, or grpc://host:port.
+    LOG is the folder of a static log, an http(s) address of one, or grpc://host:port. Several LOGs are judged each by
+    itself; keys and earlier checkpoints go to the log of their origin. No two may share a seed, a hand's id or a deck.
     """
     if ask_witnesses and policy is None:
         raise click.UsageError("--ask-witnesses needs --policy")
-    if ask_witnesses and key is None and policy is not None and not policy.logs:
-        raise click.UsageError("--ask-witnesses needs the log's key: --key, or a `log` line in the policy")
-    asked = demand(policy, max_age, key)
-    options = Options(key, escrow_keys(escrow_key_files), since, allow_test, jobs, asked, ask_witnesses)
+    if add_tables and len(logs) == 1:
+        raise click.UsageError("--add-tables needs several LOGs")
+    escrow = escrow_keys(escrow_key_files)
+    each = []
+    for log, (key, earlier) in zip(logs, by_origin(logs, keys, since), strict=True):
+        if ask_witnesses and key is None and policy is not None and not policy.logs:
+            raise click.UsageError("--ask-witnesses needs the log's key: --key, or a `log` line in the policy")
+        asked = demand(policy, max_age, key)
+        each.append((log, Options(key, escrow, earlier, allow_test, jobs, asked, ask_witnesses)))
+    ctx.exit(
+        _one(each[0], output, show, tables) if len(each) == 1 else _several(each, output, show, tables, add_tables)
+    )
+
+
+def _one(log: tuple[Log, Options], output: str, show: int, tables: bool) -> int:
     with entries_bar() as progress:
-        report = verify_log(log, options, progress=progress)
+        report = verify_log(*log, progress=progress)
     about = subject(command_line(), [report], inputs())
     if output == "json":
         print_json(verify_json.render(report, about))
     else:
         verify_text.print_report(report, about, console(), show, all_tables=tables)
-    ctx.exit(report.exit_code)
+    return report.exit_code
+
+
+def _several(logs: list[tuple[Log, Options]], output: str, show: int, tables: bool, add_tables: bool) -> int:
+    with entries_bar() as progress:
+        several = verify_several(logs, progress=lambda log: progress)
+    about = subject(command_line(), several.logs, inputs())
+    if output == "json":
+        print_json(several_json.render(several, about, add_tables=add_tables))
+    else:
+        several_text.print_reports(several, about, console(), show, all_tables=tables, add_tables=add_tables)
+    return several.exit_code

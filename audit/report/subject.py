@@ -174,13 +174,23 @@ def rows(about: Subject) -> Iterator[tuple[str, str]]:
     """Yields label and value of each line for people: each log, then how and when the report was made, and of what."""
     for log in about.logs:
         yield "log", log.log
-        yield "origin", log.origin or "unknown"
-        yield "key id", log.key_id or "no key was given"
-        if log.size is not None:
-            yield "tree", f"{log.size:,} {'entry' if log.size == 1 else 'entries'}, root {log.root}"
-        if log.first is not None:
-            yield "period", f"{log.first} to {log.last}"
-        yield "tables", f"{log.tables:,}"
+        yield from log_rows(log)
+    yield from making_rows(about)
+
+
+def log_rows(log: LogSubject) -> Iterator[tuple[str, str]]:
+    """Yields label and value of each line about one log."""
+    yield "origin", log.origin or "unknown"
+    yield "key id", log.key_id or "no key was given"
+    if log.size is not None:
+        yield "tree", f"{log.size:,} {'entry' if log.size == 1 else 'entries'}, root {log.root}"
+    if log.first is not None:
+        yield "period", f"{log.first} to {log.last}"
+    yield "tables", f"{log.tables:,}"
+
+
+def making_rows(about: Subject) -> Iterator[tuple[str, str]]:
+    """Yields label and value of each line about how and when the report was made, and of what."""
     if about.alpha is not None:
         yield "alpha", f"{about.alpha:g}"
     yield "command", about.command

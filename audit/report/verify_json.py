@@ -6,30 +6,34 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from audit.findings import Finding
 from audit.report import subject
 from audit.report.subject import Subject
 from audit.tlog.witnessed import Witnessed, time_text
 from audit.whole.rates import SeatVoids, TableRates
 from audit.whole.report import Report
+from audit.whole.several import TableSums
 
 
 def as_json(report: Report, about: Subject) -> dict[str, Any]:
     """Returns the report as a value of JSON types."""
+    return {**report_members(report), "of": subject.as_json(about)}
+
+
+def finding(found: Finding) -> dict[str, Any]:
+    """Returns one finding as a value of JSON types."""
+    members = {"check": found.check, "index": found.index, "hand": found.hand, "detail": found.detail}
+    return {**members, "whole": list(found.whole)} if found.whole else members
+
+
+def report_members(report: Report) -> dict[str, Any]:
+    """Returns a report without what the whole is about."""
     return {
         "verdict": report.verdict,
         "hands": asdict(report.hands),
         "entries": report.entries,
         "checks": [asdict(check) for check in report.checks],
-        "findings": [
-            {
-                "check": found.check,
-                "index": found.index,
-                "hand": found.hand,
-                "detail": found.detail,
-                **({"whole": list(found.whole)} if found.whole else {}),
-            }
-            for found in report.findings
-        ],
+        "findings": [finding(found) for found in report.findings],
         "missing": list(report.missing),
         "tables": {name: _table(rates) for name, rates in report.tables.items()},
         "lost": [asdict(hand) for hand in report.lost],
@@ -43,7 +47,6 @@ def as_json(report: Report, about: Subject) -> dict[str, Any]:
         },
         "witness": None if report.witnessed is None else _witness(report.witnessed),
         "exit_code": report.exit_code,
-        "of": subject.as_json(about),
     }
 
 
@@ -74,6 +77,11 @@ def _table(rates: TableRates) -> dict[str, Any]:
         },
         "voids_and_deck": [_seat(row) for row in rates.voids],
     }
+
+
+def summed(name: str, sums: TableSums) -> dict[str, Any]:
+    """Returns the sums over the tables of one name as a value of JSON types."""
+    return {"table": name, **asdict(sums), "void_rate": round(sums.void_rate, 6)}
 
 
 def _seat(row: SeatVoids) -> dict[str, Any]:

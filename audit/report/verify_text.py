@@ -6,11 +6,13 @@ The verdict stands last, where a terminal leaves the eye.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from audit.findings import Finding
 from audit.plural import counted
 from audit.report import subject
 from audit.report.subject import Subject
@@ -21,7 +23,7 @@ from audit.whole.report import CheckCount, Report
 TABLES_SHOWN = 30
 LINES_SHOWN = 20
 
-_VERDICTS = {
+VERDICTS = {
     "valid": ("VALID", "green", "Every entry is accounted for and every check holds."),
     "invalid": ("INVALID", "red", "At least one check failed: this record is not what an honest dealer leaves."),
     "incomplete": ("INCOMPLETE", "yellow", "Nothing failed, but not everything could be checked: see what is missing."),
@@ -58,24 +60,32 @@ def print_report(report: Report, about: Subject, out: Console, show: int, *, all
         show: how many findings to print.
         all_tables: print every table; otherwise those of which there is something to say.
     """
-    _print_head(report, about, out)
-    _print_tables(report, out, all_tables)
-    _print_checks(report, out)
-    _print_findings(report, out, show)
-    if report.missing:
-        _print_title("Missing", out)
-        for text in report.missing:
-            out.print(Text(f"  - {text}"))
+    print_log(report, subject.rows(about), out, show, all_tables=all_tables)
     _print_verdict(report, out)
 
 
-def _print_title(title: str, out: Console) -> None:
+def print_log(
+    report: Report, head: Iterable[tuple[str, str]], out: Console, show: int, *, all_tables: bool = False
+) -> None:
+    """Prints a report without its verdict; `head` are the first lines, label and value."""
+    _print_head(report, head, out)
+    _print_tables(report, out, all_tables)
+    _print_checks(report, out)
+    print_findings(report.findings[:show], sum(check.failed for check in report.checks), out)
+    if report.missing:
+        print_title("Missing", out)
+        for text in report.missing:
+            out.print(Text(f"  - {text}"))
+
+
+def print_title(title: str, out: Console) -> None:
+    """Prints the title of a part, after an empty line."""
     out.print()
     out.print(f"[bold]{title}[/bold]")
 
 
-def _print_head(report: Report, about: Subject, out: Console) -> None:
-    for label, value in subject.rows(about):
+def _print_head(report: Report, head: Iterable[tuple[str, str]], out: Console) -> None:
+    for label, value in head:
         out.print(Text(f"  {label:<12}{value}"))
     hands = report.hands
     lost = f", {hands.lost} lost" if hands.lost else ""
@@ -92,7 +102,7 @@ def _print_head(report: Report, about: Subject, out: Console) -> None:
 
 
 def _print_verdict(report: Report, out: Console) -> None:
-    verdict, colour, sentence = _VERDICTS[report.verdict]
+    verdict, colour, sentence = VERDICTS[report.verdict]
     if report.verdict == "test-record" and report.exit_code == 0:
         sentence = "Dealt from chosen decks by a test double; as such a record, every check holds."
     origin = report.checkpoint.origin if report.checkpoint is not None else None
@@ -104,7 +114,7 @@ def _print_verdict(report: Report, out: Console) -> None:
 
 
 def _print_checks(report: Report, out: Console) -> None:
-    _print_title("Checks", out)
+    print_title("Checks", out)
     width = max(len(check.name) for check in report.checks)
     for check in report.checks:
         said = report.witnessed if check.name == "witness" else None
@@ -132,11 +142,10 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _print_findings(report: Report, out: Console, show: int) -> None:
-    total = sum(check.failed for check in report.checks)
+def print_findings(shown: Sequence[Finding], total: int, out: Console) -> None:
+    """Prints findings, the first ones of `total`; nothing where there are none."""
     if not total:
         return
-    shown = report.findings[:show]
     of = f", the first {len(shown)} of {total}" if len(shown) < total else ""
     out.print()
     out.print(f"[bold]Findings[/bold]{of}")
@@ -153,7 +162,7 @@ def _print_findings(report: Report, out: Console, show: int) -> None:
 def _print_tables(report: Report, out: Console, all_tables: bool) -> None:
     if not report.tables:
         return
-    _print_title("Tables", out)
+    print_title("Tables", out)
     shown, left_out = _choose_tables(report.tables, all_tables)
     if shown:
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -177,7 +186,7 @@ def _print_tables(report: Report, out: Console, all_tables: bool) -> None:
 
 def _choose_tables(tables: dict[str, TableRates], all_tables: bool) -> tuple[list[str], list[str]]:
     """Returns which tables to print, in natural order, and which to count only."""
-    names = sorted(tables, key=_natural)
+    names = sorted(tables, key=by_name)
     if all_tables:
         return names, []
     telling = [
@@ -188,7 +197,7 @@ def _choose_tables(tables: dict[str, TableRates], all_tables: bool) -> tuple[lis
     return shown, [name for name in names if name not in worst]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def by_name(name: str) -> list[tuple[int, str]]:
     """Sorts table-2 before table-10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 

@@ -9,7 +9,7 @@ from audit.errors import AuditError, CheckError, InputError
 from audit.findings import Finding
 from audit.plural import counted
 from audit.tlog import note, receipt
-from audit.tlog.checkpoint import Checkpoint, read_checkpoint
+from audit.tlog.checkpoint import Checkpoint, origin_of, read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import root_from_inclusion
 
@@ -49,6 +49,14 @@ def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
     if earlier.checkpoint.origin != key.name:
         raise InputError(f"{name} is a checkpoint of {earlier.checkpoint.origin!a}, not of {key.name}")
     return earlier
+
+
+def origin_of_earlier(data: bytes) -> str | None:
+    """Returns the origin that a checkpoint or a receipt says, None where it is neither."""
+    try:
+        return receipt.decode(data).checkpoint.origin if receipt.is_receipt(data) else origin_of(data)
+    except AuditError:
+        return None
 
 
 def check_append_only(

@@ -62,15 +62,24 @@ class Duplicates:
             part.clear()
         self._held = 0
 
+    def records(self) -> Iterator[tuple[bytes, int, bytes]]:
+        """Yields every record: key, index and data, in no particular order."""
+        key, start = self._key, self._key + 8
+        for number in range(PARTS):
+            for record in self._part(number):
+                yield record[:key], int.from_bytes(record[key:start], "big"), record[start:]
+
+    def _part(self, number: int) -> list[bytes]:
+        data = bytes(self._parts[number])
+        if self._folder is not None:
+            data = (Path(self._folder.name) / str(number)).read_bytes() + data
+        return [data[i : i + self._width] for i in range(0, len(data), self._width)]
+
     def found(self) -> Iterator[Twice]:
         """Yields every record whose key came before, with the one right before it; in the order of their keys."""
-        for number, part in enumerate(self._parts):
-            data = bytes(part)
-            if self._folder is not None:
-                data = (Path(self._folder.name) / str(number)).read_bytes() + data
-            width, key, start = self._width, self._key, self._key + 8
-            records = sorted([data[i : i + width] for i in range(0, len(data), width)])
-            for a, b in pairwise(records):
+        key, start = self._key, self._key + 8
+        for number in range(PARTS):
+            for a, b in pairwise(sorted(self._part(number))):
                 if a[:key] == b[:key]:
                     yield Twice(
                         a[:key],

@@ -29,6 +29,7 @@ from audit.whole.pool import Workers
 from audit.whole.rates import TableRates, VoidTest
 from audit.whole.repeats import Duplicates
 from audit.whole.report import CheckCount, HandCounts, Report
+from audit.whole.shared import Shared
 from audit.whole.stretch import BUNDLES, SEED_KEY_BYTES, HandResults, Job, Stretch, StretchResult
 from audit.whole.tree import Tree
 
@@ -75,6 +76,7 @@ def verify(
     progress: Progress | None = None,
     take_decks: TakeDecks | None = None,
     take_finding: TakeFinding | None = None,
+    shared: Shared | None = None,
 ) -> Report:
     """Audits a log.
 
@@ -85,6 +87,7 @@ def verify(
         take_decks: handed every deck whose hand passed its own checks, voids included. What is wrong with the log as
             a whole stands in the report.
         take_finding: handed every finding; the report keeps the first ones of each check.
+        shared: handed what no other log may have: seeds, ids and decks.
 
     Returns:
         The report; input that cannot be read is a verdict, not an exception.
@@ -94,7 +97,14 @@ def verify(
         Duplicates(ID_BYTES, SLOT_BYTES) as hands,
         closing(Kept()) as kept,
     ):
-        return _Audit(log, options, seeds, hands, kept, progress, take_decks, take_finding).run()
+        if shared is not None:
+            shared.begin(log.address)
+        audit = _Audit(log, options, seeds, hands, kept, progress, take_decks, take_finding, shared)
+        report = audit.run()
+        if shared is not None:
+            origin = report.checkpoint.origin if report.checkpoint is not None else None
+            shared.end(origin, is_test=report.verdict == "test-record", seeds=seeds, ids=hands)
+        return report
 
 
 class _Audit:
@@ -110,11 +120,12 @@ class _Audit:
         progress: Progress | None,
         take_decks: TakeDecks | None,
         take_finding: TakeFinding | None,
+        shared: Shared | None,
     ) -> None:
         self._log = log
         self._options = options
         self._progress = progress
-        self._take_decks = take_decks
+        self._takers = [take for take in (take_decks, shared.decks if shared is not None else None) if take is not None]
         self._seeds = seeds
         self._hands = hands
         self._tally = Tally(take_finding=take_finding)
@@ -210,7 +221,7 @@ class _Audit:
         sizes = tuple(e.checkpoint.size for e in self._earlier)
         leaves = tuple(e.index for e in self._earlier if e.index is not None)
         tree = Tree(self._log, size, sizes)
-        job = Job(self._log, self._options.escrow, size, self._take_decks is not None)
+        job = Job(self._log, self._options.escrow, size, bool(self._takers))
         bundles = -(-size // WIDTH)
         workers = Workers(job, min(self._options.processes, -(-bundles // BUNDLES)))
         try:
@@ -296,8 +307,8 @@ class _Audit:
         for key, at, hand in checked.seeds:
             self._seeds.add(key, at, hand)
         self._voids.add(checked.voids)
-        if self._take_decks is not None and checked.dealt:
-            self._take_decks(checked.dealt)
+        for take in self._takers if checked.dealt else ():
+            take(checked.dealt)
 
     def _add(self, findings: list[Finding]) -> None:
         """Counts findings; whether another escrow key than ours is one only the whole log tells."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.errors import InputError
+from audit.errors import FormatError, InputError
 from audit.findings import Finding
 from audit.hand.verified_deck import Dealt
 from audit.logs import open_log
@@ -18,8 +19,11 @@ from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import DeckKind
 from audit.stats.sources.files import Part
 from audit.stats.sources.opening import OpenLog
+from audit.tlog.checkpoint import origin_of
+from audit.tlog.keys import VerifierKey
 from audit.verdict import EXIT_CODES
 from audit.whole.report import Report
+from audit.whole.shared import Shared
 from audit.whole.verify import Options, verify
 
 _NAMED_REASONS = 5
@@ -149,6 +153,8 @@ class LogDecks:
     Args:
         log: where to read it.
         options: what to verify it with.
+        keys: of the logs; this one's is that of its origin, or the only one.
+        shared: what the logs that were read before have, which this one may not have as well.
         kind: the deck kind; hands with another are left out and counted in a note.
         only_passing: count the hands that pass of a log that does not verify.
         progress: told how many entries are verified, and how many there are.
@@ -162,6 +168,8 @@ class LogDecks:
         options: Options,
         kind: DeckKind,
         *,
+        keys: Sequence[VerifierKey] = (),
+        shared: Shared | None = None,
         only_passing: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
@@ -172,6 +180,8 @@ class LogDecks:
         self.reports: list[Report] = []
         self._log = log
         self._options = options
+        self._keys = keys
+        self._shared = shared
         self._kind = kind
         self._only_passing = only_passing
         self._progress = progress
@@ -191,9 +201,16 @@ class LogDecks:
 
     def _verified(self) -> _Spool:
         spool, accused = _Spool(self._kind), _Accused()
+        self._options = replace(self._options, key=self._key())
         report = verify(
-            self._log, self._options, progress=self._progress, take_decks=spool.take, take_finding=accused.take
+            self._log,
+            self._options,
+            progress=self._progress,
+            take_decks=spool.take,
+            take_finding=accused.take,
+            shared=self._shared,
         )
+        report = self._with_shared(report, accused)
         if report.exit_code == EXIT_CODES["unreadable"]:
             why = "; ".join(report.missing[:_NAMED_REASONS]) or "a test record, which --allow-test would let in"
             raise InputError(why if self.name in why else f"{self.name}: {why}")
@@ -210,6 +227,37 @@ class LogDecks:
             self.notes.append(f"{self.name}: a test record: whoever made it could choose its decks")
         self.notes += [f"{self.name}: {text}" for text in report.missing]
         return spool
+
+    def _key(self) -> VerifierKey | None:
+        if len(self._keys) < 2:
+            return self._keys[0] if self._keys else self._options.key
+        try:
+            data = self._log.checkpoint()
+            origin = None if data is None else origin_of(data)
+        except FormatError:
+            return None  # what is wrong with it is for the check `checkpoint`
+        return next((key for key in self._keys if key.name == origin), None)
+
+    def _with_shared(self, report: Report, accused: _Accused) -> Report:
+        """Returns the report with what the log shares with one that was read before: a failed check `seed`."""
+        if self._shared is None or report.exit_code == EXIT_CODES["unreadable"]:
+            return report
+        found = [finding for _, finding in self._shared.findings()]
+        if not found:
+            return report
+        for finding in found:
+            accused.take(finding)
+        checks = [
+            replace(check, failed=check.failed + len(found)) if check.name == "seed" else check
+            for check in report.checks
+        ]
+        return replace(
+            report,
+            verdict="invalid",
+            exit_code=EXIT_CODES["invalid"],
+            findings=(*report.findings, *found),
+            checks=tuple(checks),
+        )
 
     def _why_not(self, report: Report) -> str:
         failed = ", ".join(f"{check.name} ({check.failed:,})" for check in report.checks if check.failed)
@@ -246,11 +294,17 @@ def _id(hand: str) -> bytes:
 
 
 def log_opener(
-    options: Options, *, only_passing: bool = False, progress: Callable[[int, int], None] | None = None
+    options: Options,
+    keys: Sequence[VerifierKey] = (),
+    *,
+    only_passing: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> OpenLog:
-    """Returns what opens logs for `open_source`, all verified with the same options; for `progress` see `LogDecks`."""
+    """Returns what opens logs for `open_source`, all verified with the same options; for the others see `LogDecks`."""
+    shared = Shared()
 
     def opened(address: str, kind: DeckKind) -> Part:
-        return LogDecks(open_log(address), options, kind, only_passing=only_passing, progress=progress)
+        log = open_log(address)
+        return LogDecks(log, options, kind, keys=keys, shared=shared, only_passing=only_passing, progress=progress)
 
     return opened

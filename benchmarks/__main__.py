@@ -11,7 +11,20 @@ from rich.table import Table
 from benchmarks.machine import machine_facts
 from benchmarks.row import Row
 
-NAMES = ("deck", "verify", "log", "stats", "referee", "service", "latency", "table", "client", "aged", "peers")
+NAMES = (
+    "deck",
+    "verify",
+    "log",
+    "stats",
+    "referee",
+    "service",
+    "latency",
+    "table",
+    "client",
+    "aged",
+    "peers",
+    "cluster",
+)
 
 
 @click.command(name="python -m benchmarks")

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
+from audit.cluster import Cluster
+from audit.commands.cluster import cluster_at, dask_option
 from audit.commands.options import escrow_key_option, escrow_keys, keys_option
 from audit.commands.progress import DeckBars, deck_bars
 from audit.commands.run import command_line, inputs, note_input
@@ -55,6 +57,7 @@ class DeckOptions:
         by: dimensions of `--by`.
         tests: families of `--tests`, None for all.
         jobs: processes; None for one on each core.
+        dask: address of a cluster that works in their place.
         keys: the logs' verifier keys; each log has the one of its origin, or the only one.
         escrow: keys that open sealed hands.
         allow_test: whether a test double's record is read.
@@ -68,6 +71,7 @@ class DeckOptions:
     by: tuple[str, ...]
     tests: tuple[str, ...] | None
     jobs: int | None
+    dask: str | None
     keys: tuple[VerifierKey, ...]
     escrow: EscrowKeys
     allow_test: bool
@@ -149,6 +153,7 @@ def deck_options(command: Command) -> Command:
         ),
         click.option("--tests", type=_Names(family_names), help="Only these families of tests."),
         click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes."),
+        dask_option,
         keys_option,
         escrow_key_option,
         click.option("--allow-test", is_flag=True, help="Take decks from a test double's record."),
@@ -167,6 +172,7 @@ def collected(
     by: tuple[str, ...],
     tests: tuple[str, ...] | None,
     jobs: int | None,
+    dask: str | None,
     keys: tuple[VerifierKey, ...],
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
@@ -185,7 +191,7 @@ def collected(
             )
     once(keys)
     escrow = escrow_keys(escrow_key_files)
-    return DeckOptions(sources, order, deck, strata, by, tests, jobs, keys, escrow, allow_test, only_passing)
+    return DeckOptions(sources, order, deck, strata, by, tests, jobs, dask, keys, escrow, allow_test, only_passing)
 
 
 @dataclass(frozen=True)
@@ -196,11 +202,13 @@ class OpenDecks:
         source: the decks.
         order: (n,) the place of each card before the shuffle; None for the reference order.
         counted: to be told of decks that were read, for the bar.
+        cluster: where to count them, None for here.
     """
 
     source: Decks
     order: Bytes | None
     counted: Callable[[int], None]
+    cluster: Cluster | None
 
 
 @contextmanager
@@ -213,20 +221,23 @@ def open_decks(options: DeckOptions) -> Iterator[OpenDecks]:
         InputError: for what cannot be read.
     """
     stdin = StandardInput()
-    with deck_bars() as bars:
-        source, order = _opened(options, bars, stdin)
+    with cluster_at(options.dask, options.jobs or cores()) as cluster, deck_bars() as bars:
+        source, order = _opened(options, cluster, bars, stdin)
         try:
-            yield OpenDecks(source, order, lambda decks: bars.counted(decks, source.total))
+            yield OpenDecks(source, order, lambda decks: bars.counted(decks, source.total), cluster)
         finally:
             if stdin.was_read:
                 note_input(stdin.digest())
 
 
-def _opened(options: DeckOptions, bars: DeckBars, stdin: StandardInput) -> tuple[Decks, Bytes | None]:
+def _opened(
+    options: DeckOptions, cluster: Cluster | None, bars: DeckBars, stdin: StandardInput
+) -> tuple[Decks, Bytes | None]:
     kind = deck_kind(options.sources, options.deck)
     place = read_order(options.order, kind)
     in_order = bool(np.array_equal(place, np.arange(kind.size)))
-    verifying = Options(None, options.escrow, (), options.allow_test, options.jobs or cores())
+    processes = options.jobs or cores()
+    verifying = Options(escrow=options.escrow, allow_test=options.allow_test, processes=processes, cluster=cluster)
     opener = log_opener(verifying, options.keys, only_passing=options.only_passing, progress=bars.verified)
     source = open_source(
         options.sources,
@@ -267,6 +278,7 @@ def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Cor
             names=options.tests,
             dimensions=options.dimensions,
             processes=options.jobs,
+            cluster=decks.cluster,
             for_merging=for_merging,
             progress=decks.counted,
         )

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from audit.commands.cluster import cluster_at, dask_option
 from audit.commands.options import (
     LogType,
     allow_test_option,
@@ -51,6 +52,7 @@ def processes() -> int:
 @click.option("--ask-witnesses", is_flag=True, help="Hold LOG against what the policy's witnesses have seen.")
 @allow_test_option
 @click.option("--jobs", type=click.IntRange(min=1), default=processes, show_default="all cores", help="Processes.")
+@dask_option
 @click.option("--show", type=click.IntRange(min=0), default=20, show_default=True, help="Findings to print as text.")
 @click.option("--tables", is_flag=True, help="Print every table, not only those of which there is something to say.")
 @click.option("--add-tables", is_flag=True, help="Of several LOGs add the tables of one name, as shards of one room.")
@@ -67,6 +69,7 @@ def verify(
     ask_witnesses: bool,
     allow_test: bool,
     jobs: int,
+    dask: str | None,
     show: int,
     tables: bool,
     add_tables: bool,
@@ -82,15 +85,17 @@ def verify(
     if add_tables and len(logs) == 1:
         raise click.UsageError("--add-tables needs several LOGs")
     escrow = escrow_keys(escrow_key_files)
-    each = []
-    for log, (key, earlier) in zip(logs, by_origin(logs, keys, since), strict=True):
-        if ask_witnesses and key is None and policy is not None and not policy.logs:
-            raise click.UsageError("--ask-witnesses needs the log's key: --key, or a `log` line in the policy")
-        asked = demand(policy, max_age, key)
-        each.append((log, Options(key, escrow, earlier, allow_test, jobs, asked, ask_witnesses)))
-    ctx.exit(
-        _one(each[0], output, show, tables) if len(each) == 1 else _several(each, output, show, tables, add_tables)
-    )
+    with cluster_at(dask, jobs) as cluster:
+        each = []
+        for log, (key, earlier) in zip(logs, by_origin(logs, keys, since), strict=True):
+            if ask_witnesses and key is None and policy is not None and not policy.logs:
+                raise click.UsageError("--ask-witnesses needs the log's key: --key, or a `log` line in the policy")
+            asked = demand(policy, max_age, key)
+            each.append((log, Options(key, escrow, earlier, allow_test, jobs, asked, ask_witnesses, cluster)))
+        code = (
+            _one(each[0], output, show, tables) if len(each) == 1 else _several(each, output, show, tables, add_tables)
+        )
+    ctx.exit(code)
 
 
 def _one(log: tuple[Log, Options], output: str, show: int, tables: bool) -> int:

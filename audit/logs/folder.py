@@ -20,6 +20,10 @@ class FolderLog(StaticLog):
         """See `Log.address`."""
         return str(self._folder)
 
+    def elsewhere(self) -> FolderLog:
+        """See `Log.elsewhere`."""
+        return FolderLog(self._folder.absolute())
+
     def why_no_checkpoint(self) -> str:
         """See `Log.why_no_checkpoint`."""
         folder = self._folder

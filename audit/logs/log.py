@@ -48,6 +48,10 @@ class Log(ABC):
     def address(self) -> str:
         """What to call it in a report."""
 
+    def elsewhere(self) -> Log:
+        """Returns the log as a machine reads it that has the same files and another working folder."""
+        return self
+
     def why_no_checkpoint(self) -> str:
         """Says that this is no log, and what it looks like instead."""
         return f"{self.address} has no checkpoint"

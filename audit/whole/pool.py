@@ -1,12 +1,15 @@
-"""Spreads stretches of a log over processes and gives their results in the log's order."""
+"""Spreads stretches of a log over processes, or over a cluster, and gives their results in the log's order."""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from typing import Protocol
 
+from audit.cluster import Cluster, Task
 from audit.whole.lifecycle import SplitHand
 from audit.whole.stretch import HandResults, Job, Stretch, StretchResult, check_split_hands, read_stretch
 
@@ -29,18 +32,76 @@ def _check(batch: list[SplitHand]) -> HandResults:
     return check_split_hands(_job, batch)
 
 
-class Workers:
-    """One process or several that check with one job; results do not depend on how many there are."""
+class _Pool(Protocol):
+    """Whatever takes tasks: processes of this machine, or a cluster.
+
+    Attributes:
+        workers: how many tasks run at a time.
+    """
+
+    workers: int
+
+    def read(self, stretch: Stretch) -> Task[StretchResult]:
+        """Hands in a stretch to be read."""
+        ...
+
+    def check(self, batch: list[SplitHand]) -> Task[HandResults]:
+        """Hands in hands to be checked."""
+        ...
+
+    def close(self) -> None:
+        """Gives up what is not done."""
+        ...
+
+
+class _Processes:
+    """Processes of this machine."""
 
     def __init__(self, job: Job, processes: int) -> None:
+        # Started afresh, not forked: a fork in the middle of gRPC's threads may hang.
+        context = multiprocessing.get_context("spawn")
+        self.workers = processes
+        self._pool = ProcessPoolExecutor(processes, context, initializer=_start, initargs=(job,))
+
+    def read(self, stretch: Stretch) -> Task[StretchResult]:
+        return self._pool.submit(_read, stretch)
+
+    def check(self, batch: list[SplitHand]) -> Task[HandResults]:
+        return self._pool.submit(_check, batch)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+class _OnCluster:
+    """A cluster, whose workers read the log by themselves."""
+
+    def __init__(self, job: Job, cluster: Cluster) -> None:
+        self.workers = cluster.workers
+        self._cluster = cluster
+        self._job = cluster.share(replace(job, log=job.log.elsewhere()))
+
+    def read(self, stretch: Stretch) -> Task[StretchResult]:
+        return self._cluster.submit(read_stretch, self._job, stretch)
+
+    def check(self, batch: list[SplitHand]) -> Task[HandResults]:
+        return self._cluster.submit(check_split_hands, self._job, batch)
+
+    def close(self) -> None:
+        return
+
+
+class Workers:
+    """One process, several, or a cluster, that check with one job; results do not depend on which or how many."""
+
+    def __init__(self, job: Job, processes: int, cluster: Cluster | None = None) -> None:
         self._job = job
-        self._processes = processes
-        self._pool: ProcessPoolExecutor | None = None
-        if processes > 1:
-            # Started afresh, not forked: a fork in the middle of gRPC's threads may hang.
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(processes, context, initializer=_start, initargs=(job,))
-        self._batches: list[Future[HandResults]] = []
+        self._pool: _Pool | None = None
+        if cluster is not None:
+            self._pool = _OnCluster(job, cluster)
+        elif processes > 1:
+            self._pool = _Processes(job, processes)
+        self._batches: list[Task[HandResults]] = []
 
     def read(self, stretches: Iterable[Stretch]) -> Iterator[StretchResult]:
         """Reads every stretch, in order; a few are read ahead, never more."""
@@ -48,10 +109,10 @@ class Workers:
             for stretch in stretches:
                 yield read_stretch(self._job, stretch)
             return
-        ahead: deque[Future[StretchResult]] = deque()
+        ahead: deque[Task[StretchResult]] = deque()
         for stretch in stretches:
-            ahead.append(self._pool.submit(_read, stretch))
-            if len(ahead) > 2 * self._processes:
+            ahead.append(self._pool.read(stretch))
+            if len(ahead) > 2 * self._pool.workers:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
@@ -61,9 +122,9 @@ class Workers:
         if self._pool is None:
             yield check_split_hands(self._job, batch)
             return
-        if len(self._batches) > 8 * self._processes:
+        if len(self._batches) > 8 * self._pool.workers:
             yield self._batches.pop(0).result()  # handing in waits if checking is slower
-        self._batches.append(self._pool.submit(_check, batch))
+        self._batches.append(self._pool.check(batch))
         ready = [future for future in self._batches if future.done()]
         self._batches = [future for future in self._batches if future not in ready]
         for future in ready:
@@ -78,4 +139,4 @@ class Workers:
     def close(self) -> None:
         """Ends the processes."""
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.close()

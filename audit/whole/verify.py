@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 
+from audit.cluster import Cluster
 from audit.errors import FormatError, InputError
 from audit.findings import CHECKS, Finding, FirstFew, Tally
 from audit.hand.escrow import EscrowKeys
@@ -56,6 +57,7 @@ class Options:
         since: earlier checkpoints or receipts: a name for the report, and the file's bytes.
         allow_test: judge test records as any other.
         processes: how many processes check at a time.
+        cluster: a cluster that checks in their place.
         witnesses: what cosignatures must show, None for nothing. The policy's logs stand in for a key.
         ask_witnesses: hold the log against what these witnesses have seen.
     """
@@ -67,6 +69,7 @@ class Options:
     processes: int = 1
     witnesses: Demand | None = None
     ask_witnesses: bool = False
+    cluster: Cluster | None = None
 
 
 def verify(
@@ -223,7 +226,7 @@ class _Audit:
         tree = Tree(self._log, size, sizes)
         job = Job(self._log, self._options.escrow, size, bool(self._takers))
         bundles = -(-size // WIDTH)
-        workers = Workers(job, min(self._options.processes, -(-bundles // BUNDLES)))
+        workers = Workers(job, min(self._options.processes, -(-bundles // BUNDLES)), self._options.cluster)
         try:
             self._read_stretches(workers, tree, bundles, sizes, leaves)
             self._hand_in(workers, self._split_hands)

@@ -17,6 +17,9 @@ from audit.stats.results import LogSample
 BY_SEAT = "seats"
 """The dimension of seat numbers: its labels are lists of them, `3,5,1`, and its strata numbers of seats."""
 
+WHOLE = ("", "")
+"""Stands for all decks together where a stratum's dimension and label would stand."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -56,6 +59,10 @@ class Plan:
         if dimension == BY_SEAT:
             return (SEATED,) if SEATED.is_for(self.n) else ()
         return tuple(family for family in self.families if family.strata)
+
+    def families_of(self, stratum: tuple[str, str]) -> tuple[Family, ...]:
+        """Returns the families that are counted of a stratum, or of all decks (`WHOLE`)."""
+        return self.families if stratum == WHOLE else self.stratum_families(stratum[0])
 
 
 @dataclass

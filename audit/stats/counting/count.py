@@ -8,10 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from audit.cluster import Cluster
 from audit.stats.batch import Bytes
 from audit.stats.cards.deal import TABLE_SIZES
-from audit.stats.counting.corpus import BY_SEAT, Corpus, Plan, grouped
-from audit.stats.counting.pool import WHOLE, CountingPool, Job
+from audit.stats.counting.corpus import BY_SEAT, WHOLE, Corpus, Plan, grouped
+from audit.stats.counting.on_cluster import ClusterPool
+from audit.stats.counting.pool import CountingPool, Job
 from audit.stats.counting.tally import Packer
 from audit.stats.family import MIN_DECKS
 from audit.stats.results import CHUNK, Chunk, Source
@@ -29,6 +31,7 @@ def count_source(
     names: tuple[str, ...] | None = None,
     dimensions: tuple[str, ...] = (),
     processes: int | None = None,
+    cluster: Cluster | None = None,
     piece: int = CHUNK,
     for_merging: bool = False,
     progress: Callable[[int], None] = lambda decks: None,
@@ -41,6 +44,7 @@ def count_source(
         names: families to count, None for all.
         dimensions: dimensions of strata.
         processes: how many count; None for one on each core.
+        cluster: a cluster that counts in their place.
         piece: decks counted at a time.
         for_merging: whether strata too small for any test are counted as well, as others may add to them.
         progress: is told of decks read.
@@ -58,7 +62,7 @@ def count_source(
         for chunk in source:
             if counter is None:
                 corpus = Corpus.empty(Plan(chunk.decks.shape[1], order, names, dimensions))
-                counter = _Counter(corpus, processes, piece, 0 if for_merging else MIN_DECKS)
+                counter = _Counter(corpus, processes, cluster, piece, 0 if for_merging else MIN_DECKS)
             counter.add(chunk)
             digest.update(np.ascontiguousarray(chunk.decks).data)
             progress(len(chunk.decks))
@@ -81,9 +85,13 @@ def count_source(
 class _Counter:
     """Packs decks for all together and for each stratum, and has the full packs counted."""
 
-    def __init__(self, corpus: Corpus, processes: int | None, piece: int, fewest: int) -> None:
+    def __init__(self, corpus: Corpus, processes: int | None, cluster: Cluster | None, piece: int, fewest: int) -> None:
         self._corpus = corpus
-        self._pool = CountingPool(corpus.plan, processes, corpus.keys.add)
+        self._pool: CountingPool | ClusterPool
+        if cluster is None:
+            self._pool = CountingPool(corpus.plan, processes, corpus.keys.add)
+        else:
+            self._pool = ClusterPool(corpus.plan, cluster, corpus.keys.add)
         self._piece = piece
         self._fewest = fewest
         self._packers: dict[tuple[str, str], Packer] = {}
@@ -123,11 +131,9 @@ class _Counter:
                 self._pool.submit(Job(stratum, before, piece))
         plan = self._corpus.plan
         for stratum, tallies in self._pool.finish().items():
-            whole = stratum == WHOLE
-            target = self._corpus.whole if whole else self._corpus.stratum(*stratum)
-            families = plan.families if whole else plan.stratum_families(stratum[0])
+            target = self._corpus.whole if stratum == WHOLE else self._corpus.stratum(*stratum)
             for tally in tallies:
-                target.take_counts(families, tally)
+                target.take_counts(plan.families_of(stratum), tally)
 
     def stop(self) -> None:
         """Ends processes that are still there."""

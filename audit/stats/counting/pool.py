@@ -15,13 +15,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from audit.stats.batch import Batch, Bytes
-from audit.stats.counting.corpus import Plan
+from audit.stats.counting.corpus import WHOLE, Plan
 from audit.stats.counting.tally import Tally
 from audit.stats.decks import Keys
 from audit.stats.families.duplicates import deck_keys
-
-WHOLE = ("", "")
-"""Stands for all decks together where a stratum's dimension and label would stand."""
 
 _AHEAD = 2
 
@@ -53,11 +50,8 @@ class Bench:
         n = self._plan.n
         batch = Batch(job.decks[:, :n], self._plan.order, job.before[:, :n], job.decks[:, n:])
         tally = self.tallies.setdefault(job.stratum, Tally(self._plan.n))
-        if job.stratum == WHOLE:
-            tally.add(self._plan.families, batch)
-            return deck_keys(batch) if self._plan.keeps_keys else None
-        tally.add(self._plan.stratum_families(job.stratum[0]), batch)
-        return None
+        tally.add(self._plan.families_of(job.stratum), batch)
+        return deck_keys(batch) if job.stratum == WHOLE and self._plan.keeps_keys else None
 
 
 def _receive(pipe: Connection, jobs: SimpleQueue[Job | None]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dealer.config import C, config_option, contribution_option, log_format_option, option
+from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
 from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
 from dealer.play.command import play
@@ -167,6 +168,9 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 @option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
 @option("--max-streams", type=click.IntRange(1), default=1_000, show_default=True, help="Open on a connection.")
 @option("--max-caller-streams", type=click.IntRange(1), default=10_000, show_default=True, help="Open for a caller.")
+@option("--shards", default=None, metavar="A,B,…", help="All logs of this room; needs --shard.")
+@option("--shard", default=None, help="Which of them this one is: tables of the others are refused.")
+@option("--table-owners", type=_PATH, multiple=True, help="Owners of tables that move here; `dealer shards --out`.")
 @option("--grace-seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time for calls to end.")
 @log_format_option
 @config_option
@@ -179,8 +183,13 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     from dealer.service.writer.sources import Sources
     from dealer.store.datadir import DataDir
     from dealer.store.escrow import read_escrow_public
+    from dealer.store.owners import read_owners
 
     configure(log_format)
+    shards = _shards(options["shards"], options["shard"])
+    owners: dict[str, str] = {}
+    for path in options["table_owners"]:
+        owners |= read_owners(path)
     data = DataDir.at(data_dir, at_rest_dir)
     if dev and not data.exists():
         data.init(_DEV_ORIGIN)
@@ -192,6 +201,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         publish_seconds=options["publish_seconds"],
         contribution_seconds=options["contribution_seconds"],
         grace_seconds=options["grace_seconds"],
+        table_owners=owners,
         limits=Limits(
             hands_in_play=options["max_hands"],
             pending=options["max_pending"],
@@ -203,7 +213,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     )
     key = read_escrow_public(escrow) if escrow else None
     more = [] if key is None else [f"sealed hands are for the escrow key {key}"]
-    run_until_stopped(Dealer(data, settings, Sources(escrow=key)), *more)
+    run_until_stopped(Dealer(data, settings, Sources(escrow=key, shards=shards)), *more)
 
 
 @main.command()
@@ -244,6 +254,60 @@ def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
     with data.only_server(), closing(Vault(data.at_rest, 3600)) as vault:
         if not bring_up(data.database, vault, click.echo):
             click.echo("the store is of this version already: nothing to do")
+
+
+def _shards(names: str | None, own: str | None) -> Shards | None:
+    """Reads `--shards` and `--shard`, which come together."""
+    if names is None and own is None:
+        return None
+    if names is None or own is None:
+        raise click.UsageError("--shards and --shard come together: all logs of the room, and which of them this is")
+    try:
+        return Shards(tuple(name.strip() for name in names.split(",")), own)
+    except ShardsError as error:
+        raise click.BadParameter(str(error), param_hint="--shards") from None
+
+
+@main.command("shards")
+@_data_options
+@option("--shards", required=True, metavar="A,B,…", help="All logs of the room, as they are to be.")
+@option("--shard", required=True, help="Which of them this folder's is; one that is left out of the list goes.")
+@click.option(
+    "--moved",
+    is_flag=True,
+    help="Only tables that are not this log's any more; exits with 1 while any has a hand in play.",
+)
+@click.option("--out", type=_PATH, default=None, help="With --moved: write their owners there, for the new shard.")
+@config_option
+def shards_command(
+    data_dir: Path, at_rest_dir: Path | None, shards: str, shard: str, moved: bool, out: Path | None
+) -> None:
+    """List the tables of this log and the shards that they belong to; a server may run meanwhile."""
+    from dealer.store.datadir import DataDir
+    from dealer.store.owners import write_owners
+    from dealer.store.sqlite import SqliteStore
+
+    if out is not None and not moved:
+        raise click.UsageError("--out needs --moved: it is for the tables that go")
+    names = tuple(name.strip() for name in shards.split(","))
+    try:
+        check_shards((*names,))
+    except ShardsError as error:
+        raise click.BadParameter(str(error), param_hint="--shards") from None
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check()
+    with closing(SqliteStore(data.database, read_only=True)) as store:
+        tables = [(row, shard_of(row.table, names)) for row in store.tables()]
+        if moved:
+            tables = [(row, home) for row, home in tables if home != shard]
+        if out is not None:
+            write_owners(out, store.origin, [row for row, _ in tables])
+    for row, home in tables:
+        playing = f"hand {row.number} in play" if row.hand is not None else f"{row.number} hands"
+        click.echo(f"{row.table}\t{home}\t{row.owner}\t{playing}")
+    busy = sum(row.hand is not None for row, _ in tables)
+    if moved and busy:
+        raise CutcardError(f"{busy} of {len(tables)} moved tables have a hand in play: the new shard has to wait")
 
 
 @main.command("escrow-keygen")

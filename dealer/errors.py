@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class CutcardError(Exception):
@@ -39,6 +42,7 @@ class Reason(StrEnum):
 
     TABLE_BUSY = "TABLE_BUSY"
     WRONG_NUMBER = "WRONG_NUMBER"
+    OTHER_SHARD = "OTHER_SHARD"
     NO_ESCROW_KEY = "NO_ESCROW_KEY"
     HAND_NOT_LOCKED = "HAND_NOT_LOCKED"
     HAND_LOCKED = "HAND_LOCKED"
@@ -76,10 +80,10 @@ class Refused(CutcardError):
         metadata: what a program needs to know of the hand or table, by the names that API.md gives.
     """
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    def __init__(self, reason: Reason, message: str, metadata: Mapping[str, str] = _NOTHING) -> None:
         super().__init__(message)
         self.reason = reason
-        self.metadata: Mapping[str, str] = {}
+        self.metadata = metadata
 
 
 def how_to_install(extra: str) -> str:

@@ -9,7 +9,20 @@ from typing import Any
 import dealer.client
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "client-api.md"
-ORDER = ("Client", "Hand", "SyncClient", "SyncHand", "Retry", "Card", "Opener", "Proven", "Contribution", "prove")
+ORDER = (
+    "Client",
+    "Hand",
+    "SyncClient",
+    "SyncHand",
+    "ShardedClient",
+    "Shard",
+    "Retry",
+    "Card",
+    "Opener",
+    "Proven",
+    "Contribution",
+    "prove",
+)
 HEAD = """# The client's names
 
 Everything that `dealer.client` gives out, made from its docstrings by `make generate`; [the client](client.md) tells

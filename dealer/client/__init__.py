@@ -10,6 +10,7 @@ from dealer.client.contribution import Contribution
 from dealer.client.errors import CallError, CheckError, ClientError, LostError, UsageError
 from dealer.client.hand import Hand
 from dealer.client.receipts import Proven, prove
+from dealer.client.shards import Shard, ShardedClient
 from dealer.client.sync import SyncClient, SyncHand
 from dealer.client.values import Card, Opener
 
@@ -25,6 +26,8 @@ __all__ = [
     "Opener",
     "Proven",
     "Retry",
+    "Shard",
+    "ShardedClient",
     "SyncClient",
     "SyncHand",
     "UsageError",

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import grpc
+import structlog
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -19,11 +20,14 @@ from dealer.service.rpc.streams import StreamCaps
 from dealer.service.rpc.table import TableServicer
 from dealer.service.settings import Settings
 from dealer.service.writer.engine import Engine
+from dealer.service.writer.hands import take_tables
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
+
+_log = structlog.get_logger()
 
 
 class Dealer:
@@ -59,6 +63,9 @@ class Dealer:
         try:
             self._held.enter_context(self._data.only_server())
             self._open()
+            if self._settings.table_owners:
+                taken = await self.engine.do(lambda unit: take_tables(unit, self._settings.table_owners))
+                _log.info("tables moved here", tables=taken)
             await self._tables.recover()
             await self._housekeeping.publish()
             await self._listen(host, port)

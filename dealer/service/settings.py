@@ -1,5 +1,6 @@
 """How a dealer runs, and what it allows itself and its callers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -39,6 +40,7 @@ class Settings:
         forget_seconds: so often what has expired is forgotten.
         tidy_seconds: so often the database's write-ahead log is looked at.
         most_ahead: bytes of it from which it is written back, and complained of if that is not possible.
+        table_owners: who tables belong to that move here from other shards, by table.
         limits: what it allows itself and its callers.
     """
 
@@ -52,4 +54,5 @@ class Settings:
     forget_seconds: float = 60.0
     tidy_seconds: float = 10.0
     most_ahead: int = 64 * 1024 * 1024
+    table_owners: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)

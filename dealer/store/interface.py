@@ -164,6 +164,9 @@ class Store(Protocol):
     def table(self, table: str) -> TableRow | None:
         """Returns a table."""
 
+    def tables(self) -> Iterable[TableRow]:
+        """Returns every table, in the order of their ids."""
+
     def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """Returns the answers kept for some of these callers' request ids, in one look-up."""
 

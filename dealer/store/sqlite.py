@@ -251,6 +251,12 @@ class SqliteStore:
         row = self._one("SELECT name, owner, number, hand FROM tables WHERE name = ?", table)
         return TableRow(*row) if row else None
 
+    def tables(self) -> Iterable[TableRow]:
+        """See `Store.tables`."""
+        with store_errors():
+            rows = self._db.execute("SELECT name, owner, number, hand FROM tables ORDER BY name").fetchall()
+        return [TableRow(*row) for row in rows]
+
     def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """See `Store.answers`."""
         with store_errors():

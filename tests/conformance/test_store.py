@@ -55,6 +55,13 @@ def appended(store: Store, entries: list[bytes], note: str) -> Batch:
     return Batch(entries, [node for entry in entries for node in tree.append(leaf_hash(entry))], note)
 
 
+def test_every_table_in_the_order_of_ids(store: Store) -> None:
+    rows = {name: TableRow(name, "local", 3, HAND if name == "b" else None) for name in ("b", "a", "c-1")}
+    store.commit(Batch(hands={HAND: hand(HAND)}, tables=rows))
+    store.commit(Batch(tables={"c-1": replace(rows["c-1"], number=4)}))
+    assert list(store.tables()) == [rows["a"], rows["b"], replace(rows["c-1"], number=4)]
+
+
 def test_a_new_store_is_the_empty_log(store: Store) -> None:
     assert (store.origin, store.size(), store.checkpoint()) == ("store.invalid/x", 0, "the empty log's note")
     assert list(store.entries(0, 10)) == []

@@ -22,6 +22,7 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
     grpc.StatusCode.FAILED_PRECONDITION: (
         Reason.TABLE_BUSY,
         Reason.WRONG_NUMBER,
+        Reason.OTHER_SHARD,
         Reason.NO_ESCROW_KEY,
         Reason.HAND_NOT_LOCKED,
         Reason.HAND_LOCKED,

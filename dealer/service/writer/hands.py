@@ -35,8 +35,8 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
     """Opens a table's next hand: offers it if contributors are invited, commits its deck otherwise.
 
     Raises:
-        Refused: the table has a hand in play, expects another number, or belongs to another room; no escrow key;
-            too many hands in play.
+        Refused: the table has a hand in play, expects another number, or belongs to another room or shard; no escrow
+            key; too many hands in play.
         EntropyError: the source failed, or gave a seed that was drawn before.
     """
     table = unit.table(opening.table) or TableRow(opening.table, caller, 0, None)
@@ -44,6 +44,10 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
     if table.hand is not None:
         raise Refused(Reason.TABLE_BUSY, f"table {table.table} has hand {table.number} in play")
+    shards = unit.sources.shards
+    if shards is not None and not shards.is_ours(table.table):
+        home = shards.home(table.table)
+        raise Refused(Reason.OTHER_SHARD, f"table {table.table} belongs to shard {home}", {"shard": home})
     number = table.number + 1
     if opening.number not in (0, number):
         raise Refused(Reason.WRONG_NUMBER, f"the next hand of table {table.table} is number {number}")
@@ -78,6 +82,23 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         return _commit(unit, live)
     entry = offer_entry(state, _escrow(live), unit.now, unit.sources.family)
     return unit.put(replace(live, offer=unit.append(entry)))
+
+
+def take_tables(unit: Unit, owners: Mapping[str, str]) -> int:
+    """Takes over the owners of tables that move here from other shards (docs/shards.md).
+
+    Args:
+        unit: what changes.
+        owners: by table. What belongs to another shard, or is here already, is passed over.
+
+    Returns:
+        How many tables are new here.
+    """
+    shards = unit.sources.shards
+    new = [name for name in owners if (shards is None or shards.is_ours(name)) and unit.table(name) is None]
+    for name in new:
+        unit.tables[name] = TableRow(name, owners[name], 0, None)
+    return len(new)
 
 
 def submit_entropy(unit: Unit, hand: bytes, contributor: str, value: bytes) -> LiveHand:

@@ -9,6 +9,7 @@ from dealer.core.entries import CERTIFIED
 from dealer.core.hand import Deal, HandState
 from dealer.core.ids import uuid7
 from dealer.core.seed import Entropy
+from dealer.core.shards import Shards
 from dealer.store.escrow import EscrowKey
 
 
@@ -33,6 +34,7 @@ class Sources:
         clock: Unix time in milliseconds, for the log's times and for expiries.
         hand_ids: makes a hand's id from Unix time.
         escrow: the auditor's key; None: sealed hands are refused.
+        shards: which tables are this log's; None: all are.
         family: schema family of the log's entries.
         stacked: names the deck for a hand that is about to be committed, in the test double; None: it is shuffled.
         check_street: refuses a street that a stacked deck was not made for, in the test double; None: none is.
@@ -42,6 +44,7 @@ class Sources:
     clock: Callable[[], int] = field(default=_unix_milliseconds)
     hand_ids: Callable[[int], bytes] = field(default=_hand_id)
     escrow: EscrowKey | None = None
+    shards: Shards | None = None
     family: str = CERTIFIED
     stacked: Callable[[HandState], tuple[str, ...] | None] | None = None
     check_street: Callable[[HandState, Deal], None] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dealer.core.cards import DECK_KINDS
 from dealer.errors import Reason, Refused
@@ -21,6 +21,7 @@ class Face(StrEnum):
 
     DOWN = "down"
     UP = "up"
+    __hash__ = str.__hash__  # an enum's own is a function in Python, and tables are asked by these all the time
 
 
 class Reveal(StrEnum):
@@ -28,6 +29,7 @@ class Reveal(StrEnum):
 
     PUBLIC = "public"
     SEALED = "sealed"
+    __hash__ = str.__hash__
 
 
 class Status(StrEnum):
@@ -38,6 +40,7 @@ class Status(StrEnum):
     CLOSED = "closed"
     VOID = "void"
     LOST = "lost"
+    __hash__ = str.__hash__
 
 
 class VoidReason(StrEnum):
@@ -70,6 +73,10 @@ class Game:
     min_seats: int
     max_seats: int
     streets: tuple[Street, ...] = ()
+    street_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "street_names", tuple([street.name for street in self.streets]))
 
 
 class Dealt(NamedTuple):
@@ -82,10 +89,20 @@ class Dealt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """A street was dealt."""
+    """A street was dealt. What follows is worked out once: `up`, seat and position of the cards dealt up; its hash."""
 
     street: str
     cards: tuple[Dealt, ...]
+    up: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        up = tuple([(seat, position) for position, seat, face in self.cards if face is Face.UP])
+        object.__setattr__(self, "up", up)
+        object.__setattr__(self, "_hash", hash((self.street, self.cards)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +129,7 @@ class Show:
 Event = Deal | Draw | Fold | Show
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: a later state is a copy of a dictionary, in a third of the time
 class HandState:
     """One hand in play: who is in and what happened, without a card or a seed.
 
@@ -138,18 +155,29 @@ class HandState:
     street: str | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        dealt, folded, street = list[Dealt](), set[int](), None
+        self.__dict__.update(dealt=(), live=self.seats, street=None)
         for event in self.events:
-            if isinstance(event, Deal):
-                dealt += event.cards
-                street = event.street
-            elif isinstance(event, Draw):
-                dealt += event.cards
-            elif isinstance(event, Fold):
-                folded.add(event.seat)
-        live = tuple([seat for seat in self.seats if seat not in folded]) if folded else self.seats
-        for name, value in (("dealt", tuple(dealt)), ("live", live), ("street", street)):
-            object.__setattr__(self, name, value)
+            self.__dict__.update(self._following(event))
+
+    def _following(self, event: Event) -> dict[str, Any]:
+        """Returns what an event makes of what follows from the events."""
+        match event:
+            case Deal(street, cards):
+                return {"dealt": self.dealt + cards, "street": street}
+            case Draw(cards):
+                return {"dealt": self.dealt + cards}
+            case Fold(seat):
+                return {"live": tuple([each for each in self.live if each != seat])}
+            case Show():
+                return {}
+
+    def later(self, event: Event | None = None, **changes: Any) -> "HandState":
+        """Returns the hand after one more event, or with other fields that the events do not depend on."""
+        made: HandState = object.__new__(HandState)
+        made.__dict__.update(self.__dict__, **changes)
+        if event is not None:
+            made.__dict__.update(self._following(event), events=(*self.events, event))
+        return made
 
     @property
     def cards_left(self) -> int:
@@ -182,7 +210,7 @@ def lock(state: HandState, deck_commitment: bytes = b"") -> HandState:
     _require_in_play(state)
     if state.status is not Status.OFFERED:
         raise Refused(Reason.HAND_LOCKED, "the deck of this hand is locked already")
-    return replace(state, status=Status.COMMITTED, deck_commitment=deck_commitment)
+    return state.later(status=Status.COMMITTED, deck_commitment=deck_commitment)
 
 
 def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:
@@ -194,7 +222,7 @@ def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:
     _require_committed(state)
     if not state.game.streets:
         raise Refused(Reason.WRONG_GAME, f"{state.game.name} has no streets: draw cards instead")
-    names = [street.name for street in state.game.streets]
+    names = state.game.street_names
     at = names.index(state.street) + 1 if state.street else 0
     if len(state.live) == 1:
         raise Refused(Reason.ONE_SEAT_LEFT, "one seat is left: no more cards are dealt")
@@ -203,7 +231,7 @@ def deal_street(state: HandState, name: str) -> tuple[HandState, Deal]:
     if name != names[at]:
         raise Refused(Reason.WRONG_STREET, f"the next street is {names[at]}, not {name}")
     event = _deal(state.game.streets[at], len(state.dealt), state.cards_left, state.live)
-    return _with_event(state, event), event
+    return state.later(event), event
 
 
 @lru_cache(4096)
@@ -237,7 +265,7 @@ def draw(state: HandState, wanted: Sequence[tuple[int, Face]]) -> tuple[HandStat
         raise Refused(Reason.NOT_ENOUGH_CARDS, f"{len(wanted)} cards are asked for and {state.cards_left} are left")
     start = len(state.dealt)
     event = Draw(tuple(Dealt(start + i, seat, face) for i, (seat, face) in enumerate(wanted)))
-    return _with_event(state, event), event
+    return state.later(event), event
 
 
 def fold(state: HandState, seat: int) -> tuple[HandState, Fold]:
@@ -254,7 +282,7 @@ def fold(state: HandState, seat: int) -> tuple[HandState, Fold]:
     if state.game.streets and state.street is None:
         raise Refused(Reason.WRONG_STREET, "nobody folds before third street is dealt")
     event = Fold(seat)
-    return _with_event(state, event), event
+    return state.later(event), event
 
 
 def show(state: HandState, positions: Sequence[int]) -> tuple[HandState, Show]:
@@ -279,7 +307,7 @@ def show(state: HandState, positions: Sequence[int]) -> tuple[HandState, Show]:
         if dealt[position].seat not in live:
             raise Refused(Reason.SEAT_FOLDED, f"the card at position {position} belongs to a folded seat")
     event = Show(tuple(sorted(positions)))
-    return _with_event(state, event), event
+    return state.later(event), event
 
 
 def complete(state: HandState) -> HandState:
@@ -294,7 +322,7 @@ def complete(state: HandState) -> HandState:
         raise Refused(
             Reason.HAND_NOT_FINISHED, f"{len(state.live)} seats are in and {streets[-1].name} street is not dealt"
         )
-    return replace(state, status=Status.CLOSED)
+    return state.later(status=Status.CLOSED)
 
 
 def void(state: HandState) -> HandState:
@@ -304,7 +332,7 @@ def void(state: HandState) -> HandState:
         Refused: the hand is over, or not locked.
     """
     _require_committed(state)
-    return replace(state, status=Status.VOID)
+    return state.later(status=Status.VOID)
 
 
 def lose(state: HandState) -> HandState:
@@ -314,7 +342,7 @@ def lose(state: HandState) -> HandState:
         Refused: the hand is over.
     """
     _require_in_play(state)
-    return replace(state, status=Status.LOST)
+    return state.later(status=Status.LOST)
 
 
 def as_it_began(state: HandState) -> HandState:
@@ -334,23 +362,6 @@ def over(state: HandState) -> Refused:
 def _require_in_play(state: HandState) -> None:
     if not state.in_play:
         raise over(state)
-
-
-def _with_event(state: HandState, event: Event) -> HandState:
-    return HandState(  # four times as quick as `replace`
-        state.hand,
-        state.table,
-        state.number,
-        state.game,
-        state.deck,
-        state.seats,
-        state.reveal,
-        state.status,
-        state.seed_commitment,
-        state.deck_commitment,
-        state.invited,
-        (*state.events, event),
-    )
 
 
 def _require_committed(state: HandState) -> None:

@@ -44,6 +44,7 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+@lru_cache(maxsize=64)  # a batch has one time
 def timestamp(milliseconds: int) -> str:
     """Returns Unix time in the log's form, `YYYY-MM-DDThh:mm:ss.sssZ`."""
     time = _EPOCH + timedelta(milliseconds=milliseconds)

@@ -5,6 +5,9 @@ from functools import lru_cache
 
 from dealer.core.cards import RANKS, SUITS
 
+_BITS, _MOST = 3, 7
+COUNTS: Mapping[str, int] = {rank + suit: 1 << _BITS * RANKS.index(rank) for rank in RANKS for suit in SUITS}
+"""A number for each card, whose sum over up to seven cards tells how often each rank is among them."""
 _DOORS = {rank + suit: (RANKS.index(rank), SUITS.index(suit)) for rank in RANKS for suit in SUITS}
 
 
@@ -32,14 +35,14 @@ def showing_value(cards: Iterable[str]) -> tuple[tuple[int, ...], tuple[int, ...
         How often each rank is there and the ranks themselves, both with the ranks that come most often first; it
         compares as the hands showing do.
     """
-    return _ranks_value("".join([card[0] for card in cards]))
+    return _value(sum([COUNTS[card] for card in cards]))
 
 
-@lru_cache(maxsize=32_768)
-def _ranks_value(ranks: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Returns the value of up cards by their ranks; there are few enough of these to know most of them."""
-    groups = sorted(((ranks.count(rank), RANKS.index(rank)) for rank in set(ranks)), reverse=True)
-    return tuple(count for count, _ in groups), tuple(rank for _, rank in groups)
+@lru_cache(maxsize=4096)
+def _value(counts: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the value of up cards by the sum of their `COUNTS`, of which four cards have 2,379."""
+    groups = sorted(((counts >> _BITS * rank & _MOST, rank) for rank in range(len(RANKS))), reverse=True)
+    return tuple(count for count, _ in groups if count), tuple(rank for count, rank in groups if count)
 
 
 def lowest_door(cards: Mapping[int, str], order: Sequence[int]) -> int:
@@ -65,12 +68,12 @@ def highest_showing(cards: Mapping[int, Sequence[str]], order: Sequence[int]) ->
     Returns:
         The seat; of equal hands, the first in `order`.
     """
-    return highest_ranks({seat: "".join([card[0] for card in cards[seat]]) for seat in order}, order)
+    return highest_counts({seat: sum([COUNTS[card] for card in cards[seat]]) for seat in order}, order)
 
 
-def highest_ranks(ranks: Mapping[int, str], order: Sequence[int]) -> int:
-    """Names the same seat as `highest_showing`, of up cards that are given by their ranks alone, such as "TT7"."""
-    values = [_ranks_value(ranks[seat]) for seat in order]
+def highest_counts(counts: Mapping[int, int], order: Sequence[int]) -> int:
+    """Names the same seat as `highest_showing`, of up cards that are given by the sum of their `COUNTS`."""
+    values = [_value(counts[seat]) for seat in order]
     return order[values.index(max(values))]
 
 

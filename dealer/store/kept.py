@@ -6,7 +6,7 @@ What is needed to find and to forget a piece stands outside of the blob, as its 
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import zstandard
 
@@ -19,8 +19,7 @@ _ANSWER, _RECORD = 0, 1
 _LEVEL = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """What a piece is found by.
 
     Attributes:

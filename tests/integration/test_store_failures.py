@@ -86,9 +86,9 @@ def opening(table: str, request: bytes) -> Command:
 
 def dealing(hand: bytes, request: bytes) -> Command:
     def run(unit: Unit) -> HandAnswer:
-        live, cards = hands.deal_street(unit, hand, "third")
+        live, event = hands.deal_street(unit, hand, "third")
         face = hands.faces_of(live)
-        return HandAnswer(hand, Said(b"".join(face(card.position)[0].encode() for card in cards)))
+        return HandAnswer(hand, Said(b"".join(face(card.position)[0].encode() for card in event.cards)))
 
     return Command("room", run, request, sha256(hand).digest())
 

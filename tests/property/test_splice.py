@@ -1,5 +1,8 @@
 """Answers put together from bytes are, to the byte, what protobuf's deterministic encoding gives."""
 
+from hashlib import sha256
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +12,7 @@ from dealer.core.seed import Seed
 from dealer.games.plans import GAMES
 from dealer.service.rpc import splice
 from dealer.service.rpc.answers import hand_bytes, hand_message
+from dealer.service.rpc.requests import body_digest
 from dealer.service.writer.live import LiveHand
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
@@ -47,23 +51,71 @@ def test_a_hand(hand: LiveHand) -> None:
     assert hand_bytes(hand) == hand_message(hand).SerializeToString(deterministic=True)
 
 
+@given(hands(), *[st.binary(max_size=200)] * 3, *[st.text(max_size=200)] * 2)
+def test_a_hand_as_it_is_opened(
+    live: LiveHand, commitments: bytes, commit_entry: bytes, offer_entry: bytes, receipt: str, offer_receipt: str
+) -> None:
+    hand = hand_message(live)
+    hand.card_commitments, hand.commit_entry, hand.offer_entry = commitments, commit_entry, offer_entry
+    hand.receipt, hand.offer_receipt = receipt, offer_receipt
+    front = hand_bytes(live.but(commit=None, offer=None))
+    whole = splice.WholeHand(front, commitments, live.commit, live.offer, commit_entry, offer_entry)
+    whole.receipt, whole.offer_receipt = receipt, offer_receipt
+    message = pb.OpenHandResponse(hand=hand)
+    made = splice.Opened(whole).SerializeToString(deterministic=True)
+    assert made == message.SerializeToString(deterministic=True)
+
+
 @given(
-    st.lists(st.tuples(st.integers(0, 51), seat, st.sampled_from(list(Face))), max_size=30),
-    st.one_of(st.none(), st.builds(t.Opener, seat=seat, reason=st.integers(0, 2))),
+    hands(),
+    st.binary(max_size=300),
+    st.text(max_size=300),
+    st.sampled_from([pb.CloseHandResponse, pb.VoidHandResponse]),
+)
+def test_a_hand_that_is_over(
+    live: LiveHand, entry: bytes, receipt: str, kind: type[pb.CloseHandResponse] | type[pb.VoidHandResponse]
+) -> None:
+    message = kind(hand=hand_message(live), receipt=receipt, entry=entry)
+    made = splice.Over(hand_bytes(live), entry, receipt).SerializeToString(deterministic=True)
+    assert made == message.SerializeToString(deterministic=True)
+
+
+@given(hands())
+def test_a_fold(live: LiveHand) -> None:
+    made = splice.part(1, hand_bytes(live))
+    assert made == pb.FoldSeatResponse(hand=hand_message(live)).SerializeToString(deterministic=True)
+
+
+@given(
+    st.lists(st.tuples(seat, st.sampled_from(list(Face))), min_size=1, max_size=26),
+    st.integers(0, 26),
+    st.one_of(st.none(), st.tuples(seat, st.integers(0, 2))),
     st.binary(max_size=300),
 )
-def test_a_street(cards: list[tuple[int, int, Face]], opener: t.Opener | None, unknown: bytes) -> None:
+def test_a_street(dealt: list[tuple[int, Face]], first: int, opener: splice.Opener | None, unknown: bytes) -> None:
+    cards = [Dealt(first + at, seat, face) for at, (seat, face) in enumerate(dealt)]
     deck = derive_deck("standard52", bytes(16), bytes(32), Seed(bytes(range(64))))
     hand = t.Hand(table="t", card_commitments=unknown)
     faces = {Face.UP: t.FACE_UP, Face.DOWN: t.FACE_DOWN}
     message = pb.DealStreetResponse(
         cards=[t.Card(position=p, seat=s, face=faces[f], card=deck.cards[p], salt=deck.salt(p)) for p, s, f in cards],
-        opener=opener,
+        opener=opener and t.Opener(seat=opener[0], reason=opener[1]),
         hand=hand,
     )
-    dealt = [Dealt(*each) for each in cards]
-    made = splice.street_answer(dealt, deck, opener, hand.SerializeToString(deterministic=True))
+    made = splice.street_answer(Deal("third", tuple(cards)), deck, opener, hand.SerializeToString(deterministic=True))
     assert made == message.SerializeToString(deterministic=True)
+
+
+@given(
+    st.uuids(),
+    st.builds(pb.OpenHandRequest, table=names, game=st.integers(0, 5), seats=st.lists(seat), number=st.integers(0, 9)),
+    st.sampled_from([b"", b"\xa0\x1f\x01"]),
+)
+def test_what_a_request_is_recognised_by(id_: UUID, request: pb.OpenHandRequest, unknown: bytes) -> None:
+    digest = sha256(b"dealer.v1.OpenHandRequest\0" + request.SerializeToString(deterministic=True)).digest()
+    request.MergeFromString(unknown)
+    request.request_id = str(id_)
+    assert body_digest(request) == digest
 
 
 @given(st.lists(st.tuples(st.text(max_size=70), st.binary(max_size=300)), max_size=5))

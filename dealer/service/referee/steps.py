@@ -75,9 +75,11 @@ def _fold(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> None:
 
 
 def _deal(unit: Unit, refereed: RefereedHand, street: str) -> RefereedHand:
-    live, dealt = hands.deal_street(unit, refereed.hand, street)
+    live, event = hands.deal_street(unit, refereed.hand, street)
     faces = hands.faces_of(live)
-    return record.deal(refereed, street, [TableCard(c.position, c.seat, c.face, *faces(c.position)) for c in dealt])
+    return record.deal(
+        refereed, street, [TableCard(c.position, c.seat, c.face, *faces(c.position)) for c in event.cards]
+    )
 
 
 def _show(unit: Unit, refereed: RefereedHand, asked: Show) -> RefereedHand:

@@ -6,12 +6,12 @@ from typing import Any
 
 from dealer.core import entries
 from dealer.core import hand as machine
-from dealer.core.hand import BOARD, Dealt, Face, Reveal, Status
+from dealer.core.hand import BOARD, Deal, Dealt, Face, HandState, Reveal, Status
 from dealer.core.ids import hand_text
 from dealer.core.seed import Seed
-from dealer.games.showing import highest_ranks, lowest_door
+from dealer.games.showing import COUNTS, highest_counts, lowest_door
 from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
-from dealer.service.rpc.splice import hand_part
+from dealer.service.rpc.splice import Named, Opener, WholeHand, hand_part
 from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, faces_of_deck
 from dealer.service.writer.live import LiveHand, deck_of
@@ -55,10 +55,12 @@ def hand_message(live: LiveHand) -> types_pb2.Hand:
 
 def hand_bytes(live: LiveHand) -> bytes:
     """Returns the bytes of `hand_message`."""
-    state = live.state
+    return hand_part(live.state, _named(live.state), live.commit, live.offer)
+
+
+def _named(state: HandState) -> Named:
     street = STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED
-    named = _GAME[state.game.name], _STATE[state.status], street, _REVEAL[state.reveal]
-    return hand_part(state, named, live.commit, live.offer)
+    return _GAME[state.game.name], _STATE[state.status], street, _REVEAL[state.reveal]
 
 
 def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = frozenset()) -> list[types_pb2.Card]:
@@ -71,20 +73,23 @@ def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = 
     return messages
 
 
-def opener(live: LiveHand) -> types_pb2.Opener | None:
+def opener(live: LiveHand) -> Opener | None:
     """Names who opens the street just dealt, by the up cards alone (STUD.md, section 2); None with one seat left."""
     state, cards = live.state, live.known_deck().cards
     seats = state.live
     if len(seats) < 2:
         return None
-    if state.street == state.game.streets[0].name:
-        doors = {seat: cards[position] for position, seat, face in state.dealt if face is Face.UP}
-        return types_pb2.Opener(seat=lowest_door(doors, seats), reason=types_pb2.OPENER_REASON_LOWEST_CARD)
-    ranks = dict.fromkeys((BOARD, *state.seats), "")
-    for position, seat, face in state.dealt:
-        if face is Face.UP:
-            ranks[seat] += cards[position][0]
-    return types_pb2.Opener(seat=highest_ranks(ranks, seats), reason=types_pb2.OPENER_REASON_HIGHEST_SHOWING)
+    if state.street == state.game.street_names[0]:
+        doors = {
+            seat: cards[position] for event in state.events if isinstance(event, Deal) for seat, position in event.up
+        }
+        return lowest_door(doors, seats), types_pb2.OPENER_REASON_LOWEST_CARD
+    counts = dict.fromkeys((BOARD, *state.seats), 0)
+    for event in state.events:
+        if isinstance(event, Deal):
+            for seat, position in event.up:
+                counts[seat] += COUNTS[cards[position]]
+    return highest_counts(counts, seats), types_pb2.OPENER_REASON_HIGHEST_SHOWING
 
 
 class FullHand:
@@ -119,9 +124,19 @@ class FullHand:
         self._write(message, replace(self._live, state=machine.as_it_began(self._live.state)))
 
     def _write(self, message: types_pb2.Hand, live: LiveHand) -> None:
-        unit = self._unit
         message.MergeFrom(hand_message(live))
         message.card_commitments = self._commitments
+        self._enter(message, live)
+
+    def spliced(self) -> WholeHand:
+        """Returns the same as `write` makes, to be encoded from bytes."""
+        live = self._live
+        hand = WholeHand.of(live.state, _named(live.state), self._commitments, live.commit, live.offer)
+        self._enter(hand, live)
+        return hand
+
+    def _enter(self, message: types_pb2.Hand | WholeHand, live: LiveHand) -> None:
+        unit = self._unit
         if live.commit is not None:
             message.commit_entry = self._commit
             unit.receipt_into(message, "receipt", live.commit)

@@ -27,6 +27,7 @@ from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
 Run = Callable[[Unit], HandAnswer]
+_FOLDED = pb.FoldSeatResponse.DESCRIPTOR.fields_by_name["hand"].number
 
 
 class Requests:
@@ -41,9 +42,7 @@ class Requests:
 
         def run(unit: Unit) -> HandAnswer:
             live = hands.open_hand(unit, caller, opening)
-            response = pb.OpenHandResponse()
-            answers.FullHand(unit, live).write(response.hand)
-            return HandAnswer(live.state.hand, response)
+            return HandAnswer(live.state.hand, splice.Opened(answers.FullHand(unit, live).spliced()))
 
         return describing_table(run, opening.table, caller)
 
@@ -73,9 +72,9 @@ class Requests:
         street = requests.street(request.street)
 
         def run(unit: Unit) -> HandAnswer:
-            live, dealt = hands.deal_street(unit, hand, street)
+            live, event = hands.deal_street(unit, hand, street)
             deck, opener, part = live.known_deck(), answers.opener(live), answers.hand_bytes(live)
-            return HandAnswer(hand, splice.Encoded(splice.street_answer(dealt, deck, opener, part)))
+            return HandAnswer(hand, splice.Encoded(splice.street_answer(event, deck, opener, part)))
 
         return run
 
@@ -94,8 +93,8 @@ class Requests:
         seat = requests.seat(request.seat)
 
         def run(unit: Unit) -> HandAnswer:
-            live = hands.fold_seat(unit, hand, seat)
-            return HandAnswer(hand, pb.FoldSeatResponse(hand=answers.hand_message(live)))
+            part = answers.hand_bytes(hands.fold_seat(unit, hand, seat))
+            return HandAnswer(hand, splice.Encoded(splice.part(_FOLDED, part)))
 
         return run
 
@@ -113,7 +112,7 @@ class Requests:
         """Completes a hand."""
 
         def run(unit: Unit) -> HandAnswer:
-            return _over(unit, hands.close_hand(unit, hand), pb.CloseHandResponse())
+            return _over(unit, hands.close_hand(unit, hand))
 
         return run
 
@@ -122,7 +121,7 @@ class Requests:
         reason = requests.void_reason(request.reason)
 
         def run(unit: Unit) -> HandAnswer:
-            return _over(unit, hands.void_hand(unit, hand, reason), pb.VoidHandResponse())
+            return _over(unit, hands.void_hand(unit, hand, reason))
 
         return run
 
@@ -157,11 +156,10 @@ def _cards(live: LiveHand, dealt: tuple[Dealt, ...]) -> list[types_pb2.Card]:
     return answers.card_messages(dealt, hands.faces_of(live), live.state.shown)
 
 
-def _over(unit: Unit, live: LiveHand, response: pb.CloseHandResponse | pb.VoidHandResponse) -> HandAnswer:
+def _over(unit: Unit, live: LiveHand) -> HandAnswer:
     if live.close is None:
         raise AssertionError("a hand that is over has its close entry")
-    response.hand.MergeFrom(answers.hand_message(live))
-    response.entry = unit.entry(live.close)
+    response = splice.Over(answers.hand_bytes(live), unit.entry(live.close))
     unit.receipt_into(response, "receipt", live.close)
     return HandAnswer(live.state.hand, response)
 

@@ -1,6 +1,5 @@
 """Pending changes of one command or batch, layered over the durable state."""
 
-from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -13,8 +12,6 @@ from dealer.store.interface import KeptAnswer, RecordLine, TableRow, one_entry
 from dealer.store.vault import SealLost
 
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Message(Protocol):
@@ -47,7 +44,7 @@ class Unit:
     Attributes:
         sources: entropy, time and ids.
         now: the batch's time, Unix milliseconds.
-        hands, tables, recorded: what there is, with the changes on top; the first map holds the changes alone.
+        hands, tables, recorded: what has changed; `hand`, `table` and `record_of` look below it as well.
         start: index of the first entry that this unit appends.
         entries: appended log entries.
         seen: digests of seeds drawn.
@@ -68,18 +65,11 @@ class Unit:
         self.on_loop: list[Callable[[], None]] = []
         self._state, self._below = state, below
         self._opened = 0
-        if below is None:
-            self.now: int = state.sources.clock()
-            self.start: int = state.tree.size
-            self.hands: ChainMap[bytes, LiveHand] = ChainMap({}, state.live)
-            self.tables: ChainMap[str, TableRow] = ChainMap({})
-            self.recorded: ChainMap[bytes, Recorded] = ChainMap({}, state.recorded)
-        else:
-            self.now = below.now
-            self.start = below.start + len(below.entries)
-            self.hands = below.hands.new_child()
-            self.tables = below.tables.new_child()
-            self.recorded = below.recorded.new_child()
+        self.hands: dict[bytes, LiveHand] = {}
+        self.tables: dict[str, TableRow] = {}
+        self.recorded: dict[bytes, Recorded] = {}
+        self.now: int = state.sources.clock() if below is None else below.now
+        self.start: int = state.tree.size if below is None else below.start + len(below.entries)
 
     def hand(self, hand: bytes) -> LiveHand:
         """Returns a hand as it stands now.
@@ -87,16 +77,26 @@ class Unit:
         Raises:
             Refused: there is none.
         """
-        if (found := _find(self.hands, hand)) is not None:
+        if (found := self._known(hand)) is not None:
             return found
         row = self._state.store.hand(hand)
         if row is None:
             raise Refused(Reason.HAND_NOT_FOUND, "there is no such hand")
         return load_hand(row, GAMES, self._state.vault, self.entry)
 
+    def _known(self, hand: bytes) -> LiveHand | None:
+        """Returns a hand that is in play, or has changed here or below."""
+        found = self.hands.get(hand)
+        if found is None:
+            found = self._state.live.get(hand) if self._below is None else self._below._known(hand)
+        return found
+
     def table(self, table: str) -> TableRow | None:
         """Returns a table as it stands now; None if no hand was opened at it yet."""
-        return _find(self.tables, table) or self._state.table(table)
+        found = self.tables.get(table)
+        if found is None:
+            found = self._state.table(table) if self._below is None else self._below.table(table)
+        return found
 
     def entry(self, index: int) -> bytes:
         """Returns a log entry, also one of this batch."""
@@ -116,12 +116,12 @@ class Unit:
         """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
         id_ = hand.state.hand
         if not hand.state.in_play:
-            hand = LiveHand(hand.state, hand.referee, offer=hand.offer, commit=hand.commit, close=hand.close)
+            hand = hand.but(secrets=None, sealed=None, deck=None, key=None)
             self._opened -= id_ not in self._state.live
         else:
             if hand.sealed is None:
                 hand = sealed(hand, self._state.vault)
-            self._opened += id_ not in self.hands
+            self._opened += self._known(id_) is None
         self.hands[id_] = hand
         return hand
 
@@ -159,7 +159,7 @@ class Unit:
             Refused: a key at rest of its record is gone.
             VaultError: such a key cannot be read at the moment.
         """
-        if (found := self.recorded.get(hand)) is None:
+        if (found := self._recorded(hand)) is None:
             pieces = _opened(lambda: self._state.store.record(hand))
             if not pieces:
                 return None
@@ -168,16 +168,23 @@ class Unit:
 
     def record(self, hand: bytes, piece: bytes, made: object) -> None:
         """Puts a piece behind a referee's record, and says what the hand is from now on."""
-        before = self.recorded.get(hand)
+        before = self._recorded(hand)
         number = before.pieces if before else 0
         self.records.append(RecordLine(hand, number, piece))
         self.recorded[hand] = Recorded(number + 1, made)
 
+    def _recorded(self, hand: bytes) -> Recorded | None:
+        """Returns a referee's hand that is in memory."""
+        found = self.recorded.get(hand)
+        if found is None:
+            found = self._state.recorded.get(hand) if self._below is None else self._below._recorded(hand)
+        return found
+
     def absorb(self, above: "Unit") -> None:
         """Adds what a command changed."""
-        self.hands.maps[0].update(above.hands.maps[0])
-        self.tables.maps[0].update(above.tables.maps[0])
-        self.recorded.maps[0].update(above.recorded.maps[0])
+        self.hands.update(above.hands)
+        self.tables.update(above.tables)
+        self.recorded.update(above.recorded)
         self.entries += above.entries
         self.seen |= above.seen
         self.records += above.records
@@ -189,15 +196,7 @@ class Unit:
     @property
     def changed(self) -> bool:
         """Whether there is anything to make durable."""
-        return bool(self.hands.maps[0] or self.tables.maps[0] or self.entries or self.records or self.seen)
-
-
-def _find(layers: ChainMap[K, V], key: K) -> V | None:
-    """Does what `ChainMap.get` does, in a third of its time."""
-    for layer in layers.maps:
-        if (found := layer.get(key)) is not None:
-            return found
-    return None
+        return bool(self.hands or self.tables or self.entries or self.records or self.seen)
 
 
 def open_answer(kept: KeptAnswer) -> bytes:

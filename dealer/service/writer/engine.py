@@ -223,7 +223,7 @@ class Engine:
                 self.state.load_anew()
                 self._close_lost()
             unit = self._commit(batch)
-            changed = list(unit.hands.maps[0].values())
+            changed = list(unit.hands.values())
             seconds = time.perf_counter() - started
             calls += [lambda: self._observer.committed(changed, len(batch), seconds), *unit.on_loop]
             if recovering and self.health.storage:
@@ -296,7 +296,7 @@ class Engine:
             state.vault.prove()
         if unit.changed or answers or prove:
             state.commit(self._batch(unit, signed, answers, self._proof() if prove else None))
-        spent = state.take(signed, unit.hands.maps[0], unit.tables.maps[0], unit.recorded.maps[0])
+        spent = state.take(signed, unit.hands, unit.tables, unit.recorded)
         if spent:
             unit.after.append(lambda: state.give_back(spent))
 
@@ -366,8 +366,8 @@ class Engine:
             entries=unit.entries,
             nodes=list(signed.nodes),
             checkpoint=signed.note if signed.nodes else None,
-            hands={key: _row(hand) for key, hand in unit.hands.maps[0].items()},
-            tables=dict(unit.tables.maps[0]),
+            hands={key: _row(hand) for key, hand in unit.hands.items()},
+            tables=unit.tables,
             answers=answers,
             records=unit.records,
             seen=list(unit.seen),

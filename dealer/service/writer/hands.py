@@ -7,7 +7,7 @@ from hmac import compare_digest
 from dealer.core import hand as machine
 from dealer.core.deck import Deck
 from dealer.core.entries import Escrow, close_entry, commit_entry, lost_entry, offer_entry
-from dealer.core.hand import Dealt, Face, Game, HandState, Reveal, Status, VoidReason
+from dealer.core.hand import Deal, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.seed import EntropyError, contribution_commitment, draw_seed, escrow_digest
 from dealer.errors import Reason, Refused
 from dealer.service.writer.change import Unit
@@ -81,7 +81,7 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
     if not opening.invited:
         return _commit(unit, live)
     entry = offer_entry(state, _escrow(live), unit.now, unit.sources.family)
-    return unit.put(replace(live, offer=unit.append(entry)))
+    return unit.put(live.but(offer=unit.append(entry)))
 
 
 def take_tables(unit: Unit, owners: Mapping[str, str]) -> int:
@@ -120,7 +120,7 @@ def submit_entropy(unit: Unit, hand: bytes, contributor: str, value: bytes) -> L
     if contributor in secrets.values:
         return live
     values = {**secrets.values, contributor: value}
-    return unit.put(replace(live, secrets=replace(secrets, values=values), sealed=None))
+    return unit.put(live.but(secrets=replace(secrets, values=values), sealed=None))
 
 
 def lock_deck(unit: Unit, hand: bytes) -> LiveHand:
@@ -152,7 +152,7 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     )
     sealed = live.sealed if secrets is live.secrets else None
     commit = unit.append(entry)
-    return unit.put(LiveHand(state, live.referee, secrets, sealed, deck, live.offer, commit, live.close, live.key))
+    return unit.put(live.but(state=state, secrets=secrets, sealed=sealed, deck=deck, commit=commit))
 
 
 def _escrow(live: LiveHand) -> Escrow | None:
@@ -162,27 +162,27 @@ def _escrow(live: LiveHand) -> Escrow | None:
     return {"key": secrets.escrow_key.hex(), "digest": escrow_digest(live.state.hand, secrets.escrow).hex()}
 
 
-def deal_street(unit: Unit, hand: bytes, street: str) -> tuple[LiveHand, tuple[Dealt, ...]]:
+def deal_street(unit: Unit, hand: bytes, street: str) -> tuple[LiveHand, Deal]:
     """Deals the next street; see `dealer.core.hand.deal_street`."""
     live = unit.hand(hand)
     state, event = machine.deal_street(live.state, street)
     if unit.sources.check_street is not None:
         unit.sources.check_street(live.state, event)
-    return unit.put(live.after(state)), event.cards
+    return unit.put(live.but(state=state)), event
 
 
 def draw_cards(unit: Unit, hand: bytes, wanted: Sequence[tuple[int, Face]]) -> tuple[LiveHand, tuple[Dealt, ...]]:
     """Draws cards; see `dealer.core.hand.draw`."""
     live = unit.hand(hand)
     state, event = machine.draw(live.state, wanted)
-    return unit.put(live.after(state)), event.cards
+    return unit.put(live.but(state=state)), event.cards
 
 
 def fold_seat(unit: Unit, hand: bytes, seat: int) -> LiveHand:
     """Folds a seat; see `dealer.core.hand.fold`."""
     live = unit.hand(hand)
     state, _ = machine.fold(live.state, seat)
-    return unit.put(live.after(state))
+    return unit.put(live.but(state=state))
 
 
 def show_cards(unit: Unit, hand: bytes, positions: Sequence[int]) -> tuple[LiveHand, tuple[Dealt, ...]]:
@@ -190,7 +190,7 @@ def show_cards(unit: Unit, hand: bytes, positions: Sequence[int]) -> tuple[LiveH
     live = unit.hand(hand)
     state, event = machine.show(live.state, positions)
     dealt = state.dealt
-    return unit.put(live.after(state)), tuple(dealt[position] for position in event.positions)
+    return unit.put(live.but(state=state)), tuple(dealt[position] for position in event.positions)
 
 
 def close_hand(unit: Unit, hand: bytes, history: bytes | None = None) -> LiveHand:
@@ -232,7 +232,7 @@ def _close(unit: Unit, live: LiveHand, state: HandState, reason: VoidReason | No
         history=history,
         family=unit.sources.family,
     )
-    return _over(unit, live.after(state), entry)
+    return _over(unit, live.but(state=state), entry)
 
 
 def lose_hand(unit: Unit, hand: bytes) -> LiveHand:
@@ -240,7 +240,7 @@ def lose_hand(unit: Unit, hand: bytes) -> LiveHand:
     live = unit.hand(hand)
     state = machine.lose(live.state)
     entry = lost_entry(state, unit.now, offer=live.offer, commit=live.commit, family=unit.sources.family)
-    return _over(unit, live.after(state), entry)
+    return _over(unit, live.but(state=state), entry)
 
 
 def _over(unit: Unit, live: LiveHand, entry: bytes) -> LiveHand:
@@ -249,7 +249,7 @@ def _over(unit: Unit, live: LiveHand, entry: bytes) -> LiveHand:
     if table is None:
         raise AssertionError("a hand in play has its table")
     unit.tables[name] = TableRow(table.table, table.owner, table.number, None)
-    return unit.put(replace(live, close=unit.append(entry)))
+    return unit.put(live.but(close=unit.append(entry)))
 
 
 Faces = Callable[[int], tuple[str, bytes]]

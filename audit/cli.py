@@ -38,8 +38,9 @@ class Place(NamedTuple):
 COMMANDS: dict[str, Place] = {
     "verify": Place("audit.commands.verify:verify", "Check a whole log: every signature, hash, deck and deal."),
     "receipt": Place(
-        "audit.commands.receipt:receipt", "Check one receipt, acknowledgement or client's evidence, offline."
+        "audit.commands.receipt:receipt", "Check one receipt, acknowledgement, evidence or hand file, offline."
     ),
+    "hand": Place("audit.commands.hand:hand", "Write one hand of a log as a hand file, to be checked offline."),
     "witness": Place(
         "audit.commands.witness:witness", "Run a witness: cosign what logs show, if it extends what was seen."
     ),

@@ -5,17 +5,22 @@ from __future__ import annotations
 import click
 
 from audit.commands.options import (
+    FileType,
     LogType,
     allow_test_option,
     escrow_key_option,
     escrow_keys,
     format_option,
     key_option,
+    key_text,
     since_option,
 )
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
+from audit.evidence import hand_file as hand_files
+from audit.explain.seats import explain_seats
 from audit.explain.steps import explain as explain_hand
+from audit.hand.seat import OwnSeat, SeatKey
 from audit.logs.log import Log
 from audit.record.fields import hand_bytes
 from audit.report import explain_json, explain_text
@@ -34,6 +39,14 @@ from audit.verdict import EXIT_CODES
     is_flag=True,
     help="Give away a sealed hand's seed, deck and salts too (needs --escrow-key). They are private.",
 )
+@click.option(
+    "--seat-key",
+    "seat_key_files",
+    type=FileType(),
+    multiple=True,
+    help="A player's private seat key (hex): names the seat whose digest is this key's; may be given more than once.",
+)
+@click.option("--hand-file", type=FileType(), help="A player's hand file, which opens the cards of its sealed seat.")
 @since_option
 @allow_test_option
 @format_option
@@ -45,6 +58,8 @@ def explain(
     key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     show_sealed: bool,
+    seat_key_files: tuple[tuple[str, bytes], ...],
+    hand_file: tuple[str, bytes] | None,
     since: tuple[tuple[str, bytes], ...],
     allow_test: bool,
     output: str,
@@ -61,10 +76,12 @@ def explain(
         raise click.BadParameter(str(error), param_hint="HAND") from None
     if show_sealed and not escrow_key_files:
         raise click.UsageError("--show-sealed needs --escrow-key")
+    keys = escrow_keys(escrow_key_files)
+    seats, own = _seat_keys(seat_key_files), _own_seat(hand_file, hand)
     try:
-        keys = escrow_keys(escrow_key_files)
         with working("looking for the hand"):
             told = explain_hand(log, wanted, keys, key=key, since=since, show_sealed=show_sealed)
+            explain_seats(told, seats, own)
     except InputError as error:
         if output != "json":
             raise
@@ -75,3 +92,29 @@ def explain(
     else:
         explain_text.print_explanation(told, console())
     ctx.exit(told.judge(allow_test)[1])
+
+
+def _seat_keys(files: tuple[tuple[str, bytes], ...]) -> list[SeatKey]:
+    keys = []
+    for path, data in files:
+        try:
+            keys.append(SeatKey.parse(key_text(data)))
+        except FormatError as error:
+            raise click.BadParameter(f"{path}: {error}", param_hint="--seat-key") from None
+    return keys
+
+
+def _own_seat(file: tuple[str, bytes] | None, hand: str) -> OwnSeat | None:
+    if file is None:
+        return None
+    path, data = file
+    try:
+        content = hand_files.decode(data)
+        if content is None:
+            raise FormatError("no hand file")
+        own = hand_files.own_seat(content)
+    except FormatError as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint="--hand-file") from None
+    if content["hand"] != hand:
+        raise click.BadParameter(f"{path} is of hand {content['hand']}", param_hint="--hand-file")
+    return own

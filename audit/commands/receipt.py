@@ -1,4 +1,4 @@
-"""`audit receipt`: check one receipt, acknowledgement or client's evidence, offline; or make a log's receipt."""
+"""`audit receipt`: check a receipt, acknowledgement, client's evidence or hand file, offline; or make a receipt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from audit.commands.options import (
 )
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
-from audit.evidence import client
+from audit.evidence import client, hand_file
 from audit.evidence.make_receipt import make_receipt
 from audit.evidence.receipt import Evidence, Step, check_evidence
 from audit.logs.log import Log
@@ -57,7 +57,7 @@ def receipt(
     allow_test: bool,
     output: str,
 ) -> None:
-    """Check FILE: a receipt (tlog-proof) with its entry, an acknowledgement of a value, or a client's evidence.
+    """Check FILE: a receipt (tlog-proof) with its entry, an acknowledgement, a client's evidence, or a hand file.
 
     Or make a receipt: `--log LOG --index N --out FILE` writes that of one entry from a log's static files, under its
     newest checkpoint, and checks it as any other.
@@ -82,8 +82,11 @@ def receipt(
     try:
         with working("checking"):
             kept = client.decode(data)
+            played = hand_file.decode(data) if kept is None else None
             if kept is not None:
                 evidence = client.check(kept, _only_key(key, policy), keys)
+            elif played is not None:
+                evidence = hand_file.check(played, _only_key(key, policy), keys)
             else:
                 evidence = check_evidence(data, key, entry=raw, log=log, witnesses=asked)
     except (InputError, FormatError) as error:

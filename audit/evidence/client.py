@@ -27,6 +27,7 @@ from audit.hand.checks import (
     check_invited,
     check_list,
     check_offered,
+    derived_list,
 )
 from audit.hand.escrow import EscrowKeys
 from audit.record.acknowledgement import Acknowledgement, read_acknowledgement
@@ -87,7 +88,7 @@ def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys |
     evidence = Evidence("client's evidence", is_test=is_test_name(key, None), proven=False)
     for name in ("check", "detail", "hand", "key"):
         evidence.facts[name] = str(content.get(name, "-"))
-    reader = _Reader(content, key, escrow or EscrowKeys(), evidence)
+    reader = Reader(content, key, escrow or EscrowKeys(), evidence)
     reader.entries()
     reader.hand()
     reader.list_of_commitments()
@@ -95,20 +96,31 @@ def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys |
     reader.acknowledgements()
     reader.checkpoints()
     reader.answers()
-    if not evidence.proven:
-        why = "no verifier key was given (--key)" if key is None else f"nothing here is signed by {key.name}"
-        evidence.steps.insert(0, Step("signature", "missing", f"{why}: all of this is the client's word"))
+    reader.signature("the client's word")
     return evidence
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Goes through the members, each check a step; what was proven is kept for the next."""
+class Reader:
+    """Goes through the members of evidence or of a hand file, each check a step; what was proven is kept for the next.
+
+    Attributes:
+        content: the members, each in its form.
+        key: the verifier key that is pinned.
+        escrow: the auditor's escrow keys.
+        evidence: takes what was checked.
+        number: the state of what the log alone can show: `missing` where that is a shortcoming.
+        offer, commit, close: the entries that are proven, each with its index.
+        outcome: the result of the checks of one hand.
+        other_key: the hand is sealed for an escrow key that was not given.
+        roots: of the signed trees, by their sizes.
+    """
 
     content: dict[str, Any]
     key: VerifierKey | None
     escrow: EscrowKeys
     evidence: Evidence
+    number: str = "missing"
     offer: tuple[int, Offer] | None = None
     commit: tuple[int, Commit] | None = None
     close: tuple[int, Close] | None = None
@@ -116,11 +128,19 @@ class _Reader:
     other_key: bool = False
     roots: dict[int, bytes] = field(default_factory=dict)
 
-    def _try(self, name: str, ok: str, wrong: AuditError | str | None = None) -> None:
+    def attempt(self, name: str, ok: str, wrong: AuditError | str | None = None) -> None:
+        """Notes a step that holds, or what is wrong."""
         self.evidence.add(name, CheckError(wrong) if isinstance(wrong, str) else wrong, ok)
 
-    def _missing(self, name: str, detail: str) -> None:
+    def missing(self, name: str, detail: str) -> None:
+        """Notes a step that could not be made."""
         self.evidence.steps.append(Step(name, "missing", detail))
+
+    def signature(self, whose: str) -> None:
+        """Says first of all that nothing is signed by the pinned key, where that is so."""
+        if not self.evidence.proven:
+            why = f"nothing here is signed by {self.key.name}" if self.key else "no verifier key was given (--key)"
+            self.evidence.steps.insert(0, Step("signature", "missing", f"{why}: all of this is {whose}"))
 
     def entries(self) -> None:
         """Proves each entry by its receipt."""
@@ -138,19 +158,19 @@ class _Reader:
             entry = parse(raw)
         except SchemaError as error:
             self.evidence.is_test = self.evidence.is_test or error.test
-            self._try(name, "", f"proven, and malformed: {error}")
+            self.attempt(name, "", f"proven, and malformed: {error}")
             return
         except InputError:
             raise
         except AuditError as error:
-            self._try(name, "", error)
+            self.attempt(name, "", error)
             return
         self.evidence.is_test = self.evidence.is_test or entry.test
         if isinstance(entry, Unknown):
             self.evidence.steps.append(Step(name, "unknown", f"schema {entry.schema[:80]!a} is not known"))
             return
         kind = type(entry).__name__.lower()
-        self._try(name, f"entry {decoded.index} of the log", None if kind == name else f"the entry is the {kind}")
+        self.attempt(name, f"entry {decoded.index} of the log", None if kind == name else f"the entry is the {kind}")
         if isinstance(entry, Offer):
             self.offer = decoded.index, entry
         elif isinstance(entry, Commit):
@@ -181,7 +201,7 @@ class _Reader:
         if said is not None:
             hands[str(said)] = None
         if len(hands) > 1:
-            self._try("lifecycle", "", f"what should be one hand's is of several: {', '.join(hands)}")
+            self.attempt("lifecycle", "", f"what should be one hand's is of several: {', '.join(hands)}")
             return
         findings = follow_alone(self._linked())
         if self.commit is not None:
@@ -221,62 +241,70 @@ class _Reader:
             made = [check for check in made if check != "reveal"]  # Nothing but the key was looked at.
         for check in dict.fromkeys(["lifecycle", *made, *[found.check for found in findings]]):
             wrong = [found.detail for found in findings if found.check == check]
-            self._try(check, _HOLDS[check], "; ".join(wrong) or None)
+            self.attempt(check, _HOLDS[check], "; ".join(wrong) or None)
 
     def _name_missing(self) -> None:
         """Names what the hand's entries would show together with others."""
         opening = self.commit or self.offer
         if opening is None:
-            self._missing("commit", "neither offer nor commit is here: there is nothing to hold the close against")
+            self.missing("commit", "neither offer nor commit is here: there is nothing to hold the close against")
         elif opening[1].number > 1:
-            number = opening[1].number
-            self._missing("number", f"that number {number} is the next at its table, the log alone can show")
+            detail = f"that number {opening[1].number} is the next at its table, the log alone can show"
+            self.evidence.steps.append(Step("number", self.number, detail))
         if self.commit is not None and self.commit[1].offer is not None and self.offer is None:
-            self._missing("offer", f"the offer, entry {self.commit[1].offer}, is not here")
+            self.missing("offer", f"the offer, entry {self.commit[1].offer}, is not here")
         if self.close is None:
-            self._missing("close", "the hand's close is not here: its seed, deck and cards were not checked")
+            self.missing("close", "the hand's close is not here: its seed, deck and cards were not checked")
         elif self.close[1].outcome == "lost":
-            self._missing("close", "the hand was lost: the dealer says that it can no longer read the seed")
+            self.missing("close", "the hand was lost: the dealer says that it can no longer read the seed")
         elif self.offer is not None and self.commit is None:
-            self._missing("commit", "the commit is not here")
+            self.missing("commit", "the commit is not here")
         if self.outcome is not None and self.outcome.needs_key:
-            self._missing("escrow", "the hand is sealed and stays closed: no escrow key was given (--escrow-key)")
+            self.missing("escrow", "the hand is sealed and stays closed: no escrow key was given (--escrow-key)")
         if self.other_key and self.outcome is not None and self.outcome.escrow_key is not None:
             named = self.outcome.escrow_key.hex()
-            self._missing("escrow", f"the hand is sealed for key {named}, which was not given: is yours the right one?")
+            self.missing("escrow", f"the hand is sealed for key {named}, which was not given: is yours the right one?")
 
-    def _commitments(self) -> bytes:
-        member = self.content.get("card_commitments")
-        return b"" if member is None else base64_bytes(member, "card_commitments")
+    def commitments(self) -> bytes:
+        """Returns the card commitments, joined: the file's, the close's, or the revealed deck's; else nothing."""
+        if (member := self.content.get("card_commitments")) is not None:
+            return base64_bytes(member, "card_commitments")
+        if self.commit is None or self.outcome is None:
+            return b""
+        commit = self.commit[1]
+        listed = self.close[1].card_commitments if self.close is not None else None
+        if listed is not None:
+            return listed if check_list(commit, listed) is None else b""
+        return derived_list(commit, self.outcome) or b""
 
     def list_of_commitments(self) -> None:
         """Checks the list against the deck commitment in the log."""
-        commitments = self._commitments()
+        commitments = self.commitments()
         if self.commit is not None and commitments:
             wrong = "it does not give the deck commitment" if check_list(self.commit[1], commitments) else None
-            self._try("list", "gives the deck commitment", wrong)
+            self.attempt("list", "gives the deck commitment", wrong)
 
     def cards(self) -> None:
         """Checks each card of the answer against the list."""
-        commitments = self._commitments()
+        commitments = self.commitments()
         for card in self.content.get("cards", []):
             position, name = card["position"], card["card"]
             step = f"card {position}"
             if not name and not card["salt"]:
                 continue  # not for this client
             if self.commit is None or not commitments:
-                self._missing(step, "there is no proven commit to check it against")
+                self.missing(step, "there is no proven commit to check it against")
                 continue
             try:
                 salt = hex_bytes(card["salt"], "salt", protocol.SALT_BYTES)
             except FormatError as error:
-                self._try(step, "", error)
+                self.attempt(step, "", error)
                 continue
             wrong = check_card(self.commit[1], position, name, salt, commitments)
             deck = self.outcome.deck if self.outcome is not None else None
             if wrong is None and deck is not None and deck[position] != name:
                 wrong = f"{name}, and another card lies there in the derived deck"
-            self._try(step, f"{name} matches its commitment", wrong)
+            self.attempt(step, f"{name} matches its commitment", wrong)
 
     def acknowledgements(self) -> None:
         """Checks each acknowledgement's signature, and whether its value is the one in offer and commit."""
@@ -289,12 +317,12 @@ class _Reader:
             except InputError:
                 raise
             except AuditError as error:
-                self._try("acknowledgement", "", error)
+                self.attempt("acknowledgement", "", error)
                 continue
             wrong = self._acknowledged(said)
             if wrong is None and taken.setdefault(said.contributor, said.value) != said.value:
                 wrong = f"two values of {said.contributor} were acknowledged"
-            self._try("acknowledgement", f"the value of {said.contributor} was taken", wrong)
+            self.attempt("acknowledgement", f"the value of {said.contributor} was taken", wrong)
 
     def _acknowledged(self, said: Acknowledgement) -> str | None:
         for opening in (self.offer, self.commit):
@@ -318,29 +346,29 @@ class _Reader:
                 for wrong in check_origin(tree.origin, self.key):
                     raise CheckError(wrong)
             except CheckError as error:
-                self._try("checkpoint", "", error)
+                self.attempt("checkpoint", "", error)
                 return
             trees.append(tree)
         old, new = trees
-        self._try("checkpoint", f"trees of {old.size} and {new.size} entries")
+        self.attempt("checkpoint", f"trees of {old.size} and {new.size} entries")
         hashes = self.content["consistency"]["hashes"] if "consistency" in self.content else None
         if old.size == new.size and old.root != new.root:
-            self._try("append-only", "", f"two trees of {old.size} entries with two roots: a fork, proven")
+            self.attempt("append-only", "", f"two trees of {old.size} entries with two roots: a fork, proven")
         elif hashes is None:
             detail = "the dealer gave no proof that one extends the other: hold both against the log with --since"
-            self._missing("append-only", detail)
+            self.missing("append-only", detail)
         else:
             proof_hashes = [hex_bytes(each, "hashes", protocol.HASH_BYTES) for each in hashes]
             try:
                 check_consistency(old.size, new.size, old.root, new.root, proof_hashes)
             except CheckError as error:
-                self._try("append-only", "", error)
+                self.attempt("append-only", "", error)
             else:
-                self._try("append-only", "the newer tree extends the older")
+                self.attempt("append-only", "the newer tree extends the older")
 
     def answers(self) -> None:
         """Checks two answers to one request."""
         answers = [base64_bytes(each, "answers") for each in self.content.get("answers", [])]
         if answers:
             wrong = "one request was answered in two ways" if len(set(answers)) > 1 else None
-            self._try("repeat", "the answers are the same", wrong)
+            self.attempt("repeat", "the answers are the same", wrong)

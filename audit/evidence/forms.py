@@ -1,6 +1,7 @@
-"""The forms of a client's evidence (docs/client.md): a member that is out of form makes the whole of it unreadable.
+"""The forms of a client's evidence (docs/client.md) and of a hand file: one member out of form, and it is unreadable.
 
-A member that is not there says nothing wrong, and one that is not known is passed over: later clients may add some.
+Of evidence, a member that is not there says nothing wrong, and one that is not known is passed over: later clients may
+add some. A hand file has its members whole, and no others.
 Texts that a dealer gave (hand, card, salt) may be wrong ones; that is for the checks.
 """
 
@@ -29,10 +30,27 @@ def check_forms(content: dict[str, Any]) -> None:
     _members(content, "", _FORMS)
 
 
-def _members(value: Any, member: str, forms: Mapping[str, Form], needed: tuple[str, ...] = ()) -> None:
-    """Requires an object whose known members are in their forms, with those that the checks cannot do without."""
+def check_hand_file(content: dict[str, Any]) -> None:
+    """Requires a hand file's members, each in its form, and no others (API.md, `cutcard-hand/v1`).
+
+    Raises:
+        FormatError: one is malformed, missing or unknown; the message names it.
+    """
+    _members(content, "", _HAND_FORMS, needed=("format", "key", "hand", "commit"), only=True)
+    if ("seat_key" in content) != ("seat" in content):
+        fail("seat_key", "`seat` and `seat_key` come together")
+    if "seat_key" not in content and ("envelope" in content or "sealed" in content):
+        fail("seat_key", "it has no `seat_key`, which the envelope and the sealed cards are for")
+
+
+def _members(
+    value: Any, member: str, forms: Mapping[str, Form], needed: tuple[str, ...] = (), *, only: bool = False
+) -> None:
+    """Requires an object whose known members are in their forms, with those that are needed; `only` these or any."""
     if type(value) is not dict:
         fail(member, "not an object")
+    if only and (unknown := sorted(set(value) - set(forms))):
+        fail(f"{member}.{ascii(unknown[0])[1:-1][:80]}".removeprefix("."), "no member of it")
     for name in needed:
         if name not in value:
             fail(member, f"it has no `{name}`")
@@ -70,6 +88,31 @@ def _card(value: Any, member: str) -> None:
     _members(value, member, forms, needed=("position", "card", "salt"))
 
 
+def _own_card(value: Any, member: str) -> None:
+    forms = {"position": _position, "seat": _seat, "face": _face, "card": _text, "salt": _hex}
+    _members(value, member, forms, needed=tuple(forms), only=True)
+
+
+def _sealed_card(value: Any, member: str) -> None:
+    _members(value, member, {"position": _position, "sealed": base64_bytes}, needed=("position", "sealed"), only=True)
+
+
+def _position(value: Any, member: str) -> None:
+    integer(value, member, most=63)
+
+
+def _seat(value: Any, member: str) -> None:
+    integer(value, member, most=255)
+
+
+def _key_hex(value: Any, member: str) -> None:
+    hex_bytes(value, member, 32)
+
+
+def _whole_entry(value: Any, member: str) -> None:
+    _members(value, member, {"entry": base64_bytes, "receipt": _text}, needed=("entry", "receipt"), only=True)
+
+
 def _hash(value: Any, member: str) -> None:
     hex_bytes(value, member, protocol.HASH_BYTES)
 
@@ -105,4 +148,15 @@ _FORMS: Mapping[str, Form] = {
     "consistency": _consistency,
     "acknowledgements": _each(_text),
     "answers": _each(base64_bytes),
+}
+
+_HAND_FORMS: Mapping[str, Form] = {
+    **dict.fromkeys(("format", "key", "hand"), _text),
+    **dict.fromkeys(("offer", "commit", "close"), _whole_entry),
+    "cards": _each(_own_card),
+    "seat": _seat,
+    "seat_key": _key_hex,
+    "envelope": base64_bytes,
+    "sealed": _each(_sealed_card),
+    "acknowledgements": _each(_text),
 }

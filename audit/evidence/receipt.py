@@ -21,7 +21,10 @@ from audit.verdict import judge
 
 @dataclass(slots=True)
 class Step:
-    """One thing that was checked (`ok`), failed (`fail`) or could not be checked (`missing`)."""
+    """One thing that was checked (`ok`), failed (`fail`), or could not be checked.
+
+    The last is `missing` where a full verdict needs it, `unmade` where it does not, `unknown` where it cannot be read.
+    """
 
     name: str
     state: str

@@ -217,7 +217,7 @@ def _explain_offer(told: Explanation) -> None:
             Part("value", values[name]),
         )
         preimage = protocol.contribution_preimage(offer.table, offer.number, name, values[name])
-        told.steps.append(_step(f"Commitment of contributor {name}", parts, preimage, commitment))
+        told.steps.append(hash_step(f"Commitment of contributor {name}", parts, preimage, commitment))
 
 
 def _explain_entropy(told: Explanation, commit: Commit) -> None:
@@ -232,14 +232,14 @@ def _explain_entropy(told: Explanation, commit: Commit) -> None:
         *taken,
     )
     preimage = protocol.entropy_preimage(commit.hand, commit.contributions)
-    told.steps.append(_step("Entropy digest", parts, preimage, commit.entropy_digest))
+    told.steps.append(hash_step("Entropy digest", parts, preimage, commit.entropy_digest))
 
 
 def _explain_deck(told: Explanation, commit: Commit, seed: bytes) -> None:
     hand = commit.hand
     parts = (Part("tag", protocol.tag("seed")), Part("hand", hand), Part("seed", seed))
     preimage = protocol.tag("seed") + hand + seed
-    told.steps.append(_step("Seed commitment", parts, preimage, commit.seed_commitment))
+    told.steps.append(hash_step("Seed commitment", parts, preimage, commit.seed_commitment))
     digest = protocol.entropy_digest(hand, commit.contributions)
     source = protocol.material(hand, digest, seed)
     material = (Part("hand", hand), Part("entropy digest", digest), Part("seed", seed))
@@ -260,7 +260,7 @@ def _explain_deck(told: Explanation, commit: Commit, seed: bytes) -> None:
     told.steps.append(Step("Salts", "shake256", (Part("tag", protocol.tag("salts")), *material), salts))
     for position, card in enumerate(deck):
         salt = salts[32 * position : 32 * position + 32]
-        told.steps.append(_card_step(hand, position, card, salt, None))
+        told.steps.append(card_step(hand, position, card, salt, None))
     commitments = protocol.card_commitments(hand, deck, salts)
     told.steps.append(_deck_step(hand, commitments, commit.deck_commitment))
 
@@ -280,7 +280,7 @@ def _explain_openings(told: Explanation, commit: Commit, close: Close) -> None:
         rows = zip(close.openings.positions, close.openings.cards, close.openings.salts, strict=True)
         for position, card, salt in rows:
             stated = listed[32 * position : 32 * position + 32] if listed is not None else None
-            told.steps.append(_card_step(hand, position, card, salt, stated))
+            told.steps.append(card_step(hand, position, card, salt, stated))
     if listed is not None:
         told.steps.append(_deck_step(hand, listed, commit.deck_commitment))
     if close.escrow is not None and commit.escrow is not None:
@@ -290,14 +290,15 @@ def _explain_openings(told: Explanation, commit: Commit, close: Close) -> None:
             Part("ciphertext: enc and ct", close.escrow),
         )
         preimage = protocol.escrow_preimage(hand, close.escrow)
-        told.steps.append(_step("Escrow digest", parts, preimage, commit.escrow.digest))
+        told.steps.append(hash_step("Escrow digest", parts, preimage, commit.escrow.digest))
         info = protocol.escrow_info(hand, commit.seed_commitment)
         told.notes.append(
             f"the escrow opens by HPKE with info {info.hex()} and the key that has id {commit.escrow.key.hex()}"
         )
 
 
-def _card_step(hand: bytes, position: int, card: str, salt: bytes, stated: bytes | None) -> Step:
+def card_step(hand: bytes, position: int, card: str, salt: bytes, stated: bytes | None) -> Step:
+    """Returns the step of one card commitment; `stated` is the log's own, if it states one."""
     parts = (
         Part("tag", protocol.tag("card")),
         Part("hand", hand),
@@ -305,7 +306,7 @@ def _card_step(hand: bytes, position: int, card: str, salt: bytes, stated: bytes
         Part(f"card {card}", card.encode("ascii")),
         Part("salt", salt),
     )
-    return _step(
+    return hash_step(
         f"Card commitment {position}: {card}", parts, protocol.card_preimage(hand, position, card, salt), stated
     )
 
@@ -318,10 +319,11 @@ def _deck_step(hand: bytes, commitments: bytes, stated: bytes) -> Step:
         Part("number of cards", protocol.u16(count)),
         Part("card commitments, joined", commitments),
     )
-    return _step("Deck commitment", parts, protocol.deck_preimage(hand, commitments), stated)
+    return hash_step("Deck commitment", parts, protocol.deck_preimage(hand, commitments), stated)
 
 
-def _step(title: str, parts: tuple[Part, ...], preimage: bytes, stated: bytes | None) -> Step:
+def hash_step(title: str, parts: tuple[Part, ...], preimage: bytes, stated: bytes | None) -> Step:
+    """Returns a step of SHA-256 whose parts must join to the input that the check itself hashes."""
     step = Step(title, "sha256", parts, protocol.sha256(preimage), stated)
     assert step.preimage == preimage, title
     return step

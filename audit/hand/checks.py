@@ -222,6 +222,18 @@ def check_deck(
     return first, f"deck commitment: expected {commit.deck_commitment.hex()}, the deck gives {found.hex()}"
 
 
+def derived_list(commit: Commit, outcome: HandResult) -> bytes | None:
+    """Returns the card commitments that seed and deck give, joined; None where these are unknown or of another deck."""
+    if outcome.seed is None or outcome.deck is None:
+        return None
+    for digest in (protocol.entropy_digest(commit.hand, commit.contributions), commit.entropy_digest):
+        salts = protocol.salts(protocol.material(commit.hand, digest, outcome.seed), len(outcome.deck))
+        listed = protocol.card_commitments(commit.hand, outcome.deck, salts)
+        if protocol.deck_commitment(commit.hand, listed) == commit.deck_commitment:
+            return listed
+    return None
+
+
 def check_opening(commit: Commit, close: Close, deck: Sequence[str] | None) -> str | None:
     """`opening`: opened cards are distinct, match their commitments, and agree with the deck where it is known."""
     listed = close.card_commitments

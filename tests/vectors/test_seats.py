@@ -1,0 +1,34 @@
+"""Sealed seats of `seats.json`, by the auditor: digests, secrets, envelopes and cards."""
+
+import json
+from typing import Any
+
+import pytest
+
+from audit import protocol
+from audit.hand.seat import SeatKey, open_card
+from audit.record.fields import hand_bytes
+from tests.vectors.places import FOREIGN
+
+HANDS: list[dict[str, Any]] = json.loads((FOREIGN / "seats.json").read_text("utf-8"))["hands"]
+SEATS = [(hand, seat) for hand in HANDS for seat in hand["seats"]]
+
+
+@pytest.mark.parametrize(("hand", "seat"), SEATS)
+def test_the_auditor_derives_and_opens_what_a_seat_has(hand: dict[str, Any], seat: dict[str, Any]) -> None:
+    id_, number = hand_bytes(hand["hand"]), seat["seat"]
+    key = SeatKey.parse(seat["private_key"])
+    assert key.public.hex() == seat["key"]
+    assert key.private.hex() not in repr(key)
+    digest = protocol.seat_key_digest(id_, number, key.public)
+    assert digest.hex() == seat["digest"]
+    assert key.seat(id_, ((9, bytes(32)), (number, digest))) == number
+    secret = protocol.seat_secret(id_, number, bytes.fromhex(hand["seed"]))
+    assert secret.hex() == seat["secret"]
+    assert key.open(id_, number, bytes.fromhex(seat["envelope"])) == secret
+    for card in seat["cards"]:
+        position, commitment = card["position"], bytes.fromhex(card["commitment"])
+        assert protocol.seat_card_key(id_, position, secret).hex() == card["card_key"]
+        opened = open_card(id_, position, secret, commitment, bytes.fromhex(card["sealed"]))
+        assert opened == (card["card"], bytes.fromhex(card["salt"]))
+        assert protocol.card_commitment(id_, position, *opened) == commitment

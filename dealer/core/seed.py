@@ -48,19 +48,31 @@ class Seed:
         return hashlib.sha256(tag("seen") + self.value).digest()
 
 
+def draw(entropy: Entropy, length: int) -> bytes:
+    """Draws so many bytes.
+
+    Raises:
+        EntropyError: the source raised, or gave bytes too few or too many.
+    """
+    try:
+        value = entropy(length)
+    except EntropyError:
+        raise
+    except Exception as error:
+        raise EntropyError(f"the entropy source failed: {type(error).__name__}") from None
+    if not isinstance(value, bytes) or len(value) != length:
+        raise EntropyError(f"the entropy source did not give the {length} bytes that it was asked for")
+    return value
+
+
 def draw_seed(entropy: Entropy) -> Seed:
     """Draws a seed.
 
     Raises:
-        EntropyError: the source raised, or gave bytes too few or too many, or two halves alike (all zero, say),
-            which a working CSPRNG shows once in 2^256 draws.
+        EntropyError: see `draw`; or two halves are alike (all zero, say), which a working CSPRNG shows once in 2^256
+            draws.
     """
-    try:
-        value = entropy(SEED_BYTES)
-    except Exception as error:
-        raise EntropyError(f"the entropy source failed: {type(error).__name__}") from None
-    if not isinstance(value, bytes) or len(value) != SEED_BYTES:
-        raise EntropyError("the entropy source did not give the 64 bytes that it was asked for")
+    value = draw(entropy, SEED_BYTES)
     if value[: SEED_BYTES // 2] == value[SEED_BYTES // 2 :]:
         raise EntropyError("the entropy source gave bytes that repeat")
     return Seed(value)

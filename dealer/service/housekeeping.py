@@ -104,6 +104,10 @@ class Housekeeping(Observer):
         """Has everybody told who asks for the dealer's health."""
         self._spawn(self.show_health())
 
+    def entropy_failed(self) -> None:
+        """Counts it."""
+        self._parts.metrics.entropy_failures.inc()
+
     async def show_health(self) -> None:
         """Sets what is served as the dealer's health."""
         parts = self._parts
@@ -111,6 +115,7 @@ class Housekeeping(Observer):
             self.failed.set()
         serving = parts.engine.health.serving
         parts.metrics.serving.set(serving)
+        parts.metrics.entropy.set(parts.engine.health.entropy)
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
         for name in ("", *parts.services):
             await parts.health.set(name, status)

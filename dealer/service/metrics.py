@@ -30,6 +30,12 @@ class Metrics:
         self.written_ahead = Gauge(
             "cutcard_written_ahead_bytes", "Size of the database's write-ahead log.", registry=self.registry
         )
+        self.entropy = Gauge(
+            "cutcard_entropy_healthy", "1 while the entropy source passes its tests.", registry=self.registry
+        )
+        self.entropy_failures = Counter(
+            "cutcard_entropy_failures", "Times that the entropy source began to fail.", registry=self.registry
+        )
         self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
 
     def counter(self, method: str) -> Callable[[grpc.StatusCode], None]:

@@ -77,7 +77,7 @@ class Dealer:
 
     def _open(self) -> None:
         limits, database = self._settings.limits, self._data.database
-        vault = Vault(self._data.at_rest, limits.key_seconds)
+        vault = Vault(self._data.at_rest, limits.key_seconds, self._sources.secrets)
         signer = self._data.signer()
         self.engine = Engine(lambda: SqliteStore(database, vault), signer, vault, self._sources, limits)
         self._reader = LogReader(lambda: SqliteStore(database, read_only=True))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable
 from itertools import groupby
 from pathlib import Path
 
+from dealer.core.seed import Entropy, EntropyError, draw
 from dealer.store.interface import VaultError
 
 SLOT_BYTES = 64
@@ -27,18 +28,19 @@ _WAIT_SECONDS = 5.0
 class Slots:
     """The file of slots. Its keys are taken and given back by one thread, and made ready by another."""
 
-    def __init__(self, path: Path, ready: int = _READY) -> None:
+    def __init__(self, path: Path, ready: int = _READY, entropy: Entropy = os.urandom) -> None:
         """Reads what is there; nothing is ready before `keep_only`.
 
         Args:
             path: the file; it is made if it is missing.
             ready: how many keys lie ready when nothing happens.
+            entropy: gives keys and their ids; on any thread.
 
         Raises:
             VaultError: it cannot be read.
         """
         self.on_failure: Callable[[VaultError], None] = lambda error: None
-        self._path, self._target = path, ready
+        self._path, self._target, self._entropy = path, ready, entropy
         self._folder = identity(path.parent)
         self._changed = threading.Condition()
         self._writing = threading.Lock()
@@ -165,7 +167,7 @@ class Slots:
                 more = max(0, self._target - len(self._ready) - len(self._spent))
                 slots = [*sorted(self._spent), *range(self._size, self._size + more)]
             try:
-                made = dict(zip(slots, _drawn(len(slots)), strict=True))
+                made = dict(zip(slots, self._drawn(len(slots)), strict=True))
                 descriptor = self._file()
                 for _, run in groupby(enumerate(slots), lambda at: at[1] - at[0]):
                     part = [slot for _, slot in run]
@@ -181,6 +183,15 @@ class Slots:
                     self._keys[key] = slot, secret
                     self._ready.append(key)
                 self._changed.notify_all()
+
+    def _drawn(self, count: int) -> list[tuple[int, bytes]]:
+        """Draws ids and keys, all in one call: between calls a busy interpreter would let other threads go first."""
+        length = _ID_BYTES + _KEY_BYTES
+        data = drawn(self._entropy, count * length)
+        parts = [data[at : at + length] for at in range(0, len(data), length)]
+        return [
+            (int.from_bytes(part[:_ID_BYTES], "big") >> 1, part[_ID_BYTES:]) for part in parts
+        ]  # the store has a sign
 
     def _file(self) -> int:
         """Returns the file's descriptor. One that has gone from its folder is made again from what is in memory."""
@@ -217,12 +228,16 @@ class Slots:
         return descriptor
 
 
-def _drawn(count: int) -> list[tuple[int, bytes]]:
-    """Draws ids and keys, all in one call: between calls a busy interpreter would let other threads go first."""
-    length = _ID_BYTES + _KEY_BYTES
-    drawn = os.urandom(count * length)
-    parts = [drawn[at : at + length] for at in range(0, len(drawn), length)]
-    return [(int.from_bytes(part[:_ID_BYTES], "big") >> 1, part[_ID_BYTES:]) for part in parts]  # the store has a sign
+def drawn(entropy: Entropy, length: int) -> bytes:
+    """Draws so many bytes.
+
+    Raises:
+        VaultError: the source of random bytes failed.
+    """
+    try:
+        return draw(entropy, length)
+    except EntropyError as error:
+        raise VaultError(f"no key at rest can be drawn: {error}") from None
 
 
 def _record(key: int, secret: bytes) -> bytes:

@@ -12,10 +12,12 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from dealer.core.seed import Entropy
 from dealer.store.interface import Sealed, VaultError
-from dealer.store.slots import Slots, identity, sync_folder
+from dealer.store.slots import Slots, drawn, identity, sync_folder
 
 KEY_BYTES = 32
+_ID_BYTES = 6
 _NONCE_BYTES = 12
 
 
@@ -40,12 +42,13 @@ class Vault:
     The folder must not be part of any backup of the database: without its keys what was sealed is gone, as it should.
     """
 
-    def __init__(self, folder: Path, lifetime: float) -> None:
+    def __init__(self, folder: Path, lifetime: float, entropy: Entropy = os.urandom) -> None:
         """Opens the folder.
 
         Args:
             folder: exists.
             lifetime: seconds for which an answer key seals; what it has sealed it goes on opening.
+            entropy: gives keys, nonces and ids of keys; on any thread.
 
         Raises:
             VaultError: there is no such folder.
@@ -54,7 +57,8 @@ class Vault:
             raise VaultError(f"there is no folder for keys at rest at {folder}")
         self.folder = folder
         self._identity = identity(folder)
-        self.slots = Slots(folder / "seeds")
+        self._entropy = entropy
+        self.slots = Slots(folder / "seeds", entropy=entropy)
         self._lifetime = lifetime
         self._ciphers: dict[tuple[Purpose, int], ChaCha20Poly1305] = {}
         self._current: tuple[int, float] | None = None
@@ -71,7 +75,7 @@ class Vault:
             VaultError: no key is ready.
         """
         taken = key if key is not None and self.slots.secret(key) is not None else self.slots.take()
-        return _sealed(self._cipher(Purpose.SEED, taken), taken, data, context)
+        return self._sealed(self._cipher(Purpose.SEED, taken), taken, data, context)
 
     def seal_answer(self, now: float, data: bytes, context: bytes) -> Sealed:
         """Encrypts an answer under the current key, made anew if that is older than its lifetime.
@@ -85,7 +89,7 @@ class Vault:
         if not key or now - since >= self._lifetime:
             key = self._make()
             self._current = (key, now)
-        return _sealed(self._cipher(Purpose.ANSWER, key), key, data, context)
+        return self._sealed(self._cipher(Purpose.ANSWER, key), key, data, context)
 
     def open(self, purpose: Purpose, sealed: Sealed, context: bytes) -> bytes:
         """Decrypts.
@@ -161,8 +165,8 @@ class Vault:
         self.slots.close()
 
     def _make(self) -> int:
-        key = int.from_bytes(os.urandom(6), "big")  # never the id of a key that was destroyed
-        secret = ChaCha20Poly1305.generate_key()
+        key = int.from_bytes(drawn(self._entropy, _ID_BYTES), "big")  # never the id of a key that was destroyed
+        secret = drawn(self._entropy, KEY_BYTES)
         try:
             descriptor = os.open(self._path(Purpose.ANSWER, key), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -174,6 +178,10 @@ class Vault:
             raise VaultError(f"no key at rest can be made: {error.strerror}") from None
         self._ciphers[Purpose.ANSWER, key] = ChaCha20Poly1305(secret)
         return key
+
+    def _sealed(self, cipher: ChaCha20Poly1305, key: int, data: bytes, context: bytes) -> Sealed:
+        nonce = drawn(self._entropy, _NONCE_BYTES)
+        return Sealed(key, nonce + cipher.encrypt(nonce, data, context))
 
     def _cipher(self, purpose: Purpose, key: int) -> ChaCha20Poly1305:
         if purpose is Purpose.SEED and (slot := self.slots.secret(key)) is not None:
@@ -201,11 +209,6 @@ class Vault:
 
     def _files(self, purpose: Purpose) -> list[tuple[int, Path]]:
         return [(int(path.stem.split("-")[1]), path) for path in self.folder.glob(f"{purpose}-*.key")]
-
-
-def _sealed(cipher: ChaCha20Poly1305, key: int, data: bytes, context: bytes) -> Sealed:
-    nonce = os.urandom(_NONCE_BYTES)
-    return Sealed(key, nonce + cipher.encrypt(nonce, data, context))
 
 
 def _overwrite(path: Path) -> None:

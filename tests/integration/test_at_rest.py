@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dealer.service.settings import Limits, Settings
 from dealer.service.writer.sources import Sources
+from dealer.service.writer.watched_source import START_UP_DRAWS
 from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.store.kept import Packing
 from dealer.v1 import dealer_pb2 as pb
@@ -26,11 +27,16 @@ class Recorder:
     """An entropy source that remembers what it gave."""
 
     def __init__(self) -> None:
-        self.given: list[bytes] = []
+        self._all: list[bytes] = []
 
     def __call__(self, length: int) -> bytes:
-        self.given.append(os.urandom(length))
-        return self.given[-1]
+        self._all.append(os.urandom(length))
+        return self._all[-1]
+
+    @property
+    def given(self) -> list[bytes]:
+        """The seeds, without what the dealer tests at its start and throws away."""
+        return self._all[START_UP_DRAWS:]
 
 
 def keys_left(folder: Path, step: int = 64, first: int = 8) -> list[ChaCha20Poly1305]:

@@ -1,6 +1,7 @@
 """No deck without a working CSPRNG: a source that fails is never replaced by another."""
 
 import asyncio
+import hashlib
 import os
 import random
 import re
@@ -63,18 +64,63 @@ async def test_a_source_that_fails_opens_no_hand_until_it_works_again(
         assert await status(room.channel) == health_pb2.HealthCheckResponse.SERVING
 
 
-async def test_a_seed_that_comes_again_is_refused_also_after_a_restart(tmp_path: Path) -> None:
-    for attempt in range(2):
-        async with dealer_inside(tmp_path / "data", Sources(entropy=lambda n: FIXED)) as (dealer, room):
-            if not attempt:
-                await room.open("first")
-            size = dealer.engine.state.tree.size
+class Replayed:
+    """A source whose state was copied with its machine: whoever goes on from the copy draws the same bytes again."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def __call__(self, length: int) -> bytes:
+        self._drawn += 1
+        return hashlib.shake_256(FIXED + self._drawn.to_bytes(8, "big")).digest(length)
+
+
+async def test_a_restored_snapshot_is_found_by_the_digests_of_seeds_drawn(tmp_path: Path) -> None:
+    async with dealer_inside(tmp_path / "data", Sources(entropy=Replayed())) as (dealer, room):
+        await asyncio.gather(*(room.open(f"first-{number}") for number in range(40)))
+    source = Replayed()
+    async with dealer_inside(tmp_path / "data", Sources(entropy=source)) as (dealer, room):
+        assert dealer.engine.health.serving, "nothing is wrong with the bytes themselves"
+        size = dealer.engine.state.tree.size
+        for attempt in range(3):
             with pytest.raises(grpc.RpcError) as caught:
                 await room.open(f"again-{attempt}")
             assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "ENTROPY_SOURCE")
-            await dealer.engine.probe()
             assert not dealer.engine.health.serving
-            assert dealer.engine.state.tree.size == size
+            await dealer.engine.probe()
+        assert dealer.engine.state.tree.size == size
+
+
+async def test_the_alarm_is_a_metric_and_ends_with_the_failure(tmp_path: Path) -> None:
+    entropy = [os.urandom]
+    async with dealer_inside(tmp_path / "data", Sources(entropy=lambda n: entropy[0](n))) as (dealer, room):
+
+        def seen() -> tuple[float | None, float | None]:
+            value = dealer._metrics.registry.get_sample_value
+            return value("cutcard_entropy_healthy"), value("cutcard_entropy_failures_total")
+
+        await room.open("before")
+        assert seen() == (1, 0)
+        entropy[0] = bytes
+        for table in ("during", "again"):
+            with pytest.raises(grpc.RpcError):
+                await room.open(table)
+        assert seen() == (0, 1)
+        entropy[0] = os.urandom
+        await dealer.engine.probe()
+        await asyncio.sleep(0)
+        assert seen() == (1, 1)
+
+
+async def test_a_source_that_fails_at_the_start_refuses_hands_and_lets_those_in_play_go_on(tmp_path: Path) -> None:
+    async with dealer_inside(tmp_path / "data") as (dealer, room):
+        hand = (await room.open("before")).hand_id
+    async with dealer_inside(tmp_path / "data", Sources(entropy=bytes)) as (dealer, room):
+        assert await status(room.channel) == health_pb2.HealthCheckResponse.NOT_SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            await room.open("during")
+        assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "ENTROPY_SOURCE")
+        await room.play_out(hand)
 
 
 async def test_seeding_the_global_generator_changes_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from dealer.core.cards import DECK_KINDS
 from dealer.core.deck import Deck, derive_deck
 from dealer.core.seed import Seed, contribution_commitment, entropy_digest
 from dealer.service.writer.sources import Sources
+from dealer.service.writer.watched_source import START_UP_DRAWS
 from dealer.store.escrow import EscrowKey, make_escrow_pair
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
@@ -123,15 +124,15 @@ async def test_nothing_of_a_deck_in_play_leaves(
         printed = f"{live!r} {live.secrets!r} {live.deck!r} {dealer.engine!r} {dealer!r}"
 
         binary = uuid.UUID(hand).bytes
-        deck = derive_deck("standard52", binary, entropy_digest(binary, ()), Seed(seeds[0]))
+        deck = derive_deck("standard52", binary, entropy_digest(binary, ()), Seed(seeds[START_UP_DRAWS]))
         assert deck.commitment == answer.hand.deck_commitment
         words = REPR_OF_BYTES.sub("", printed)  # two random bytes may look like a card; salts are sought in the whole
         texts = "\n".join([console, metrics.decode(), words, str(health)])
         haystack = b"\0".join([*wire.seen, metrics, console.encode(), printed.encode(), public])
         assert len(wire.seen) > 12
-        assert_nothing_of(haystack, texts, deck, seeds[0], range(12, 52))
+        assert_nothing_of(haystack, texts, deck, seeds[START_UP_DRAWS], range(12, 52))
         with pytest.raises(AssertionError):  # the search itself finds what is there
-            assert_nothing_of(haystack, texts, deck, seeds[0], range(11, 52))
+            assert_nothing_of(haystack, texts, deck, seeds[START_UP_DRAWS], range(11, 52))
 
 
 async def test_nothing_of_an_offered_hand_leaves_by_calls_or_by_a_stream(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ async def test_nothing_of_an_offered_hand_leaves_by_calls_or_by_a_stream(tmp_pat
         await wire.exchange(pb.PlayHandsRequest(requests=plays))
         await wire.stream(LOG + "ListEntries", log_pb2.ListEntriesRequest())
         offered = b"\0".join(wire.seen)
-        assert not any(spelling in offered for spelling in spellings(seeds[0]))
+        assert not any(spelling in offered for spelling in spellings(seeds[START_UP_DRAWS]))
         plays = [
             pb.PlayRequest(
                 correlation_id="value",
@@ -183,7 +184,7 @@ async def test_nothing_of_an_offered_hand_leaves_by_calls_or_by_a_stream(tmp_pat
         live = dealer.engine.state.live[uuid.UUID(hand).bytes]
         deck = live.known_deck()
         assert deck.salt(5) in b"\0".join(wire.seen)  # third street was dealt
-        assert_nothing_of(b"\0".join(wire.seen), "", deck, seeds[0], range(6, 52))
+        assert_nothing_of(b"\0".join(wire.seen), "", deck, seeds[START_UP_DRAWS], range(6, 52))
         assert live.secrets is not None
         assert live.secrets.escrow not in b"\0".join(wire.seen)
 

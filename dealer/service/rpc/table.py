@@ -1,6 +1,5 @@
 """TableService: each rpc as one command of the writer, and streams for those who watch (API.md)."""
 
-import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +8,7 @@ from weakref import WeakValueDictionary
 import grpc
 from google.protobuf.message import Message
 
+from dealer.core.seed import draw
 from dealer.service.metrics import Metrics
 from dealer.service.referee import record, steps
 from dealer.service.referee.record import RefereedHand
@@ -41,7 +41,7 @@ class TableRequests:
         opening, lineup, action_seconds = table_requests.opening(request)
 
         def run(unit: Unit) -> HandAnswer:
-            tokens = {seat: secrets.token_bytes(TOKEN_BYTES) for seat in lineup.seats}
+            tokens = {seat: draw(unit.sources.secrets, TOKEN_BYTES) for seat in lineup.seats}
             digests = {seat: token_digest(token) for seat, token in tokens.items()}
             refereed = steps.start(unit, caller, opening, lineup, action_seconds, digests)
             self._tables.save(unit, refereed)

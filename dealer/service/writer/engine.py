@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ from dealer.service.writer.live import LiveHand
 from dealer.service.writer.observer import Observer
 from dealer.service.writer.sources import Sources
 from dealer.service.writer.state import Signed, State
+from dealer.service.writer.watched_source import WatchedSource
 from dealer.store.interface import Answer, Batch, HandRow, KeptAnswer, Store, StoreError, VaultError
 from dealer.store.vault import Vault
 
@@ -96,7 +97,8 @@ class Engine:
             VaultError: a key at rest cannot be read at the moment.
         """
         self.health = Health()
-        self.state = State(open_store, signer, vault, sources, limits)
+        source = WatchedSource(sources.entropy)
+        self.state = State(open_store, signer, vault, replace(sources, entropy=source), limits)
         self._observer = Observer()  # the loop's, once the engine has started
         self._loop: asyncio.AbstractEventLoop | None = None  # set once, by `start`
         self._backlog: Backlog[_Pending] = Backlog(limits.pending)  # says of itself who owns what
@@ -108,6 +110,10 @@ class Engine:
         vault.slots.on_failure = lambda error: self._fail_storage(str(error))
         self.state.load()
         self._close_lost()
+        try:
+            source.start_up()
+        except EntropyError as error:  # hands in play go on all the same
+            self._fail_entropy(error)
 
     def _close_lost(self) -> None:
         """Closes every hand as lost whose key at rest is gone, all of them in one batch, and destroys spare keys."""
@@ -121,6 +127,8 @@ class Engine:
         """Starts the writer, which answers on the loop that runs now, and has `observer` told there."""
         self._loop = asyncio.get_running_loop()
         self._observer = observer or self._observer
+        if not self.health.entropy:
+            self._hop(self._observer.entropy_failed)
         self._thread.start()
 
     def drain(self) -> None:
@@ -341,8 +349,7 @@ class Engine:
         except Refused as refused:
             pending.error = refused
         except EntropyError as error:
-            self._set_health(entropy=False)
-            _tell(_log.error, "the entropy source failed", error=str(error))
+            self._fail_entropy(error)
             pending.error = Refused(Reason.ENTROPY_SOURCE, "the entropy source failed: no hand can be opened")
         except VaultError as error:
             _tell(_log.error, "a key at rest cannot be read", error=str(error))
@@ -353,6 +360,13 @@ class Engine:
             where = traceback.format_tb(error.__traceback__)[-1]  # not the message: it might hold a secret
             _tell(_log.error, "a command failed", error=type(error).__name__, where=where)
             pending.error = CutcardError("the dealer failed to carry this out; nothing has changed")
+
+    def _fail_entropy(self, error: EntropyError) -> None:
+        """Marks the entropy source as failed until it has passed its tests again."""
+        if self.health.entropy:
+            self._hop(self._observer.entropy_failed)
+        self._set_health(entropy=False)
+        _tell(_log.error, "the entropy source failed", error=str(error))
 
     def _opened(self, unit: Unit, kept: KeptAnswer) -> bytes:
         try:
@@ -414,12 +428,12 @@ class Engine:
         return more
 
     def _set_health(self, *, entropy: bool | None = None, storage: bool | None = None) -> None:
-        before = self.health.serving
+        before = self.health.entropy, self.health.storage
         if entropy is not None:
             self.health.entropy = entropy
         if storage is not None:
             self.health.storage = storage
-        if before != self.health.serving:
+        if before != (self.health.entropy, self.health.storage):
             self._hop(self._observer.health_changed)
 
 

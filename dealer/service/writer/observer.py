@@ -16,3 +16,6 @@ class Observer:
 
     def health_changed(self) -> None:
         """Notes that hands can be opened and dealt again, or cannot any more."""
+
+    def entropy_failed(self) -> None:
+        """Notes that the entropy source fails, which it did not before."""

@@ -30,7 +30,8 @@ class Sources:
     """Where things come from. The defaults are production's; only the test double and tests hand in others.
 
     Attributes:
-        entropy: gives bytes of a CSPRNG.
+        entropy: gives bytes of a CSPRNG, for seeds; the engine draws them through a `WatchedSource`.
+        secrets: gives bytes of a CSPRNG, for seats' tokens and for keys, nonces and ids at rest. On any thread.
         clock: Unix time in milliseconds, for the log's times and for expiries.
         hand_ids: makes a hand's id from Unix time.
         escrow: the auditor's key; None: sealed hands are refused.
@@ -41,6 +42,7 @@ class Sources:
     """
 
     entropy: Entropy = field(default=_system_entropy)
+    secrets: Entropy = field(default=_system_entropy)
     clock: Callable[[], int] = field(default=_unix_milliseconds)
     hand_ids: Callable[[int], bytes] = field(default=_hand_id)
     escrow: EscrowKey | None = None

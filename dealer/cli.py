@@ -310,6 +310,35 @@ def shards_command(
         raise CutcardError(f"{busy} of {len(tables)} moved tables have a hand in play: the new shard has to wait")
 
 
+@main.command()
+@option(
+    "--bytes", "count", type=click.IntRange(1), default=None, help="So many; without it, until the reader has gone."
+)
+@config_option
+def entropy(count: int | None) -> None:
+    """Write raw output of the seed source to standard output, drawn as `serve` draws seeds.
+
+    The bytes are random and nobody's seed. The health tests run beside them: a failure is told on standard error, the
+    output goes on, and the exit code is 1.
+    """
+    from dealer.service.writer.sources import Sources
+    from dealer.service.writer.watched_source import raw_output
+
+    if sys.stdout.isatty():
+        raise click.UsageError("this is binary: send it to a file or to another program")
+    alarms: list[str] = []
+
+    def alarm(what: str) -> None:
+        if not alarms:
+            click.echo(f"{what}: the output goes on", err=True)
+        alarms.append(what)
+
+    for part in raw_output(Sources().entropy, count, alarm):
+        click.echo(part, nl=False)
+    if alarms:
+        raise CutcardError(f"the seed source failed its health tests {len(alarms)} times")
+
+
 @main.command("escrow-keygen")
 @click.argument("out", type=_PATH)
 def escrow_keygen(out: Path) -> None:

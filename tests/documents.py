@@ -14,6 +14,7 @@ from benchmarks.__main__ import main as benchmarks
 from dealer.cli import main as dealer
 from tests.citations import cited_places, wrong_citations
 from tests.pages import FENCE, HEADING, ROOT, Document
+from tests.randomness import unlisted_places
 
 PROGRAMS: dict[str, click.Command] = {"dealer": dealer, "audit": audit, "benchmarks": benchmarks}
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -172,6 +173,7 @@ def main() -> int:
     pages = documents()
     wrong = [finding for document in pages for finding in findings(document, targets)]
     wrong += [finding for place in cited_places() for finding in wrong_citations(place)]
+    wrong += unlisted_places()
     for finding in wrong:
         print(finding, file=sys.stderr)
     if not any(True for document in pages for _ in commands(document)):

@@ -28,13 +28,16 @@ _WAIT_SECONDS = 5.0
 class Slots:
     """The file of slots. Its keys are taken and given back by one thread, and made ready by another."""
 
-    def __init__(self, path: Path, ready: int = _READY, entropy: Entropy = os.urandom) -> None:
+    def __init__(
+        self, path: Path, ready: int = _READY, entropy: Entropy = os.urandom, *, threaded: bool = True
+    ) -> None:
         """Reads what is there; nothing is ready before `keep_only`.
 
         Args:
             path: the file; it is made if it is missing.
             ready: how many keys lie ready when nothing happens.
             entropy: gives keys and their ids; on any thread.
+            threaded: False: there is no second thread, and whoever runs this calls `renew`.
 
         Raises:
             VaultError: it cannot be read.
@@ -51,6 +54,7 @@ class Slots:
         self._descriptor: int | None = None
         self._failure: VaultError | None = None
         self._closing = False
+        self._threaded = threaded
         self._thread: threading.Thread | None = None
         self._read()
 
@@ -83,7 +87,7 @@ class Slots:
         """
         self.give_back_all_but(used)
         self._renew()
-        if self._thread is None:
+        if self._threaded and self._thread is None:
             self._thread = threading.Thread(target=self._work, name="key slots", daemon=True)
             self._thread.start()
 
@@ -96,7 +100,8 @@ class Slots:
         with self._changed:
             if len(self._ready) <= self._target // 2:
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._ready or self._failure, 0 if self._ready else _WAIT_SECONDS)
+                waiting = 0 if self._ready or not self._threaded else _WAIT_SECONDS
+                self._changed.wait_for(lambda: self._ready or self._failure, waiting)
             if self._failure is not None:
                 raise VaultError(str(self._failure))
             if not self._ready:
@@ -121,6 +126,15 @@ class Slots:
             self._spend([key for key in self._keys if key not in ready and key not in used])
             self._changed.notify_all()
 
+    def renew(self) -> None:
+        """Overwrites what is still to be overwritten, and makes keys ready; tells `on_failure` if it cannot."""
+        try:
+            self._renew()
+        except Exception as error:
+            known = isinstance(error, VaultError)
+            self._failure = VaultError(str(error) if known else type(error).__name__)
+            self.on_failure(self._failure)
+
     def close(self) -> None:
         """Overwrites what is still to be overwritten, and lets go of the file."""
         with self._changed:
@@ -128,6 +142,8 @@ class Slots:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+        elif self._spent and not self._threaded:
+            self.renew()
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -146,12 +162,8 @@ class Slots:
             with self._changed:
                 self._changed.wait_for(lambda: self._closing or self._spent or self._is_low())
                 self._changed.wait_for(lambda: self._closing or self._is_low(), _GATHER_SECONDS)
-            try:
-                self._renew()
-            except Exception as error:
-                known = isinstance(error, VaultError)
-                self._failure = VaultError(str(error) if known else type(error).__name__)
-                self.on_failure(self._failure)
+            self.renew()
+            if self._failure is not None:
                 with self._changed:
                     self._changed.notify_all()
                     if self._changed.wait_for(lambda: self._closing, _AGAIN_SECONDS):

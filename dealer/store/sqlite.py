@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file, written ahead, synchronised at every commit."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,16 +78,35 @@ def write_back(path: Path) -> None:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
+Connect = Callable[[Path, bool], sqlite3.Connection]
+"""Opens a database that exists, for reading alone if asked to; what goes wrong with it is a `sqlite3.Error`."""
+
+
+def connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    """Opens a database by the standard module."""
+    return sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
+        uri=True,
+        timeout=5,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=64,
+    )
+
+
 class SqliteStore:
     """A store in one SQLite file. One instance belongs to one thread at a time."""
 
-    def __init__(self, path: Path, vault: Vault | None = None, *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, vault: Vault | None = None, *, read_only: bool = False, connect: Connect = connect
+    ) -> None:
         """Opens a store that exists.
 
         Args:
             path: its file.
             vault: the keys at rest, under which answers and records are sealed; None for who reads neither.
             read_only: nothing is written.
+            connect: opens the database.
 
         Raises:
             StoreError: it does not exist, is of another version, or cannot be read.
@@ -95,14 +114,7 @@ class SqliteStore:
         if not path.is_file():
             raise StoreError(f"there is no store at {path}")
         with store_errors():
-            self._db = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
-                uri=True,
-                timeout=5,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=64,
-            )
+            self._db = connect(path, read_only)
         self._kept = Keeping(self._db, vault)
         try:
             with store_errors():

@@ -42,13 +42,16 @@ class Vault:
     The folder must not be part of any backup of the database: without its keys what was sealed is gone, as it should.
     """
 
-    def __init__(self, folder: Path, lifetime: float, entropy: Entropy = os.urandom) -> None:
+    def __init__(
+        self, folder: Path, lifetime: float, entropy: Entropy = os.urandom, slots: Slots | None = None
+    ) -> None:
         """Opens the folder.
 
         Args:
             folder: exists.
             lifetime: seconds for which an answer key seals; what it has sealed it goes on opening.
             entropy: gives keys, nonces and ids of keys; on any thread.
+            slots: the keys of hands in play, where they are not to be made here.
 
         Raises:
             VaultError: there is no such folder.
@@ -58,7 +61,7 @@ class Vault:
         self.folder = folder
         self._identity = identity(folder)
         self._entropy = entropy
-        self.slots = Slots(folder / "seeds", entropy=entropy)
+        self.slots = slots or Slots(folder / "seeds", entropy=entropy)
         self._lifetime = lifetime
         self._ciphers: dict[tuple[Purpose, int], ChaCha20Poly1305] = {}
         self._current: tuple[int, float] | None = None

@@ -276,6 +276,12 @@ def test_help_names_every_command() -> None:
         assert f"  {command}" in text
 
 
+def test_entropy_writes_as_many_raw_bytes_as_are_asked_for() -> None:
+    both = [subprocess.run([BIN / "dealer", "entropy", "--bytes", "70000"], capture_output=True) for _ in range(2)]
+    assert [(done.returncode, len(done.stdout), done.stderr) for done in both] == [(0, 70_000, b"")] * 2
+    assert both[0].stdout != both[1].stdout
+
+
 def test_export_touches_no_folder_that_holds_something_else(tmp_path: Path) -> None:
     data, out = tmp_path / "data", tmp_path / "out"
     assert run_tool("dealer", "init", "--data-dir", data, "--origin", "dealer.example/room").returncode == 0

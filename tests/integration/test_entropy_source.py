@@ -113,9 +113,9 @@ async def test_the_alarm_is_a_metric_and_ends_with_the_failure(tmp_path: Path) -
 
 
 async def test_a_source_that_fails_at_the_start_refuses_hands_and_lets_those_in_play_go_on(tmp_path: Path) -> None:
-    async with dealer_inside(tmp_path / "data") as (dealer, room):
+    async with dealer_inside(tmp_path / "data") as (_, room):
         hand = (await room.open("before")).hand_id
-    async with dealer_inside(tmp_path / "data", Sources(entropy=bytes)) as (dealer, room):
+    async with dealer_inside(tmp_path / "data", Sources(entropy=bytes)) as (_, room):
         assert await status(room.channel) == health_pb2.HealthCheckResponse.NOT_SERVING
         with pytest.raises(grpc.RpcError) as caught:
             await room.open("during")

@@ -51,6 +51,10 @@ class Backlog(Generic[T]):
         """Ends the lines behind what is in them now."""
         self._arrivals.put(None)
 
+    def is_empty(self) -> bool:
+        """Tells whether `take` would wait. On the writer's thread."""
+        return not self._lines and not self._ended and self._arrivals.empty()
+
     def take(self, most: int) -> list[T] | None:
         """Waits for items and returns up to `most`, one of each line in turn; None once the lines have ended."""
         if not self._lines and not self._ended:

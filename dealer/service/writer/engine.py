@@ -106,7 +106,7 @@ class Engine:
         self._refusing = threading.Lock()
         self._commits_probed = 0  # the loop's
         self._prove = False  # the writer's, and set by what makes keys ready
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._thread: threading.Thread | None = None
         vault.slots.on_failure = lambda error: self._fail_storage(str(error))
         self.state.load()
         self._close_lost()
@@ -123,13 +123,20 @@ class Engine:
         self._make_durable(unit, [])
         self.state.destroy_unused_keys()
 
-    def start(self, observer: Observer | None = None) -> None:
-        """Starts the writer, which answers on the loop that runs now, and has `observer` told there."""
+    def start(self, observer: Observer | None = None, *, threaded: bool = True) -> None:
+        """Starts the writer, which answers on the loop that runs now, and has `observer` told there.
+
+        Args:
+            observer: is told what the writer has done.
+            threaded: False: it has no thread, and whoever runs it calls `carry_out_next` when it is not `idle`.
+        """
         self._loop = asyncio.get_running_loop()
         self._observer = observer or self._observer
         if not self.health.entropy:
             self._hop(self._observer.entropy_failed)
-        self._thread.start()
+        if threaded:
+            self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+            self._thread.start()
 
     def drain(self) -> None:
         """Refuses new commands from now on; those that wait are carried out."""
@@ -138,7 +145,10 @@ class Engine:
     def stop(self) -> None:
         """Carries out what is pending, stops the writer and lets go of the state."""
         self._backlog.end()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
+        else:
+            self._work()
         self.state.close()
 
     def hand_in(self, command: Command, source: str, answered: Answered) -> None:
@@ -194,15 +204,28 @@ class Engine:
         """Carries out batch after batch. If anything but `stop` ends that, nobody is left waiting for an answer."""
         ended = False
         try:
-            while (batch := self._backlog.take(_MAX_BATCH)) is not None:
-                self._under_way = batch
-                self._carry_out(batch)
-                self._under_way = []
+            while self.carry_out_next():
+                pass
             ended = True
         finally:
             if not ended:
                 self._lose_writer()
                 _tell(_log.critical, "the writer has ended: nothing can be carried out any more")
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits for the writer."""
+        return self._backlog.is_empty()
+
+    def carry_out_next(self) -> bool:
+        """Waits for commands and carries them out as one batch; False once the writer is to end."""
+        batch = self._backlog.take(_MAX_BATCH)
+        if batch is None:
+            return False
+        self._under_way = batch
+        self._carry_out(batch)
+        self._under_way = []
+        return True
 
     def _lose_writer(self) -> None:
         self.health.writer = False
@@ -218,7 +241,7 @@ class Engine:
 
     def check_writer(self) -> None:
         """Notices a writer that is gone and could not say so itself."""
-        if self.health.writer and not self._thread.is_alive():
+        if self.health.writer and self._thread is not None and not self._thread.is_alive():
             self._lose_writer()
 
     def _carry_out(self, batch: list[_Pending]) -> None:

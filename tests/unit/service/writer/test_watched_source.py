@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from dealer.core.seed import EntropyError, draw_seed
-from dealer.service.writer.watched_source import START_UP_DRAWS, WatchedSource
+from dealer.service.writer.watched_source import START_UP_DRAWS, WatchedSource, raw_output
 
 
 class Source:
@@ -70,3 +70,14 @@ def test_a_forked_child_gets_nothing() -> None:
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert len(watched(64)) == 64
+
+
+def test_raw_output_is_the_source_s_own_and_what_fails_is_told_beside_it() -> None:
+    source = Source()
+    given, alarms = list[bytes](), list[str]()
+    source.gives = lambda length: given.append(os.urandom(length)) or given[-1]  # type: ignore[func-returns-value]
+    assert b"".join(raw_output(source, 100_000, alarms.append)) == b"".join(given)[:100_000]
+    assert set(source.asked) == {64}
+    assert alarms == []
+    assert b"".join(raw_output(bytes, 1_000, alarms.append)) == bytes(1_000)
+    assert "repetition count" in alarms[0]

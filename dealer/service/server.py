@@ -24,6 +24,7 @@ from dealer.service.writer.hands import take_tables
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
+from dealer.store.interface import Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 
@@ -40,6 +41,7 @@ class Dealer:
         failed: set when it can do nothing more, and only a restart helps.
     """
 
+    threaded = True  # False: the writer has no thread of its own, in the simulation
     services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService", "dealer.v1.TableService")
 
     def __init__(self, data: DataDir, settings: Settings, sources: Sources) -> None:
@@ -75,17 +77,23 @@ class Dealer:
         self._housekeeping.start()
         self._running = True
 
+    def open_vault(self) -> Vault:
+        """Opens the keys at rest."""
+        return Vault(self._data.at_rest, self._settings.limits.key_seconds, self._sources.secrets)
+
+    def open_store(self, vault: Vault | None) -> Store:
+        """Opens the store: for the writer with the keys at rest, else for reading the log."""
+        return SqliteStore(self._data.database, vault, read_only=vault is None)
+
     def _open(self) -> None:
-        limits, database = self._settings.limits, self._data.database
-        vault = Vault(self._data.at_rest, limits.key_seconds, self._sources.secrets)
-        signer = self._data.signer()
-        self.engine = Engine(lambda: SqliteStore(database, vault), signer, vault, self._sources, limits)
-        self._reader = LogReader(lambda: SqliteStore(database, read_only=True))
+        limits, vault, signer = self._settings.limits, self.open_vault(), self._data.signer()
+        self.engine = Engine(lambda: self.open_store(vault), signer, vault, self._sources, limits)
+        self._reader = LogReader(lambda: self.open_store(None))
         self._tables = Tables(self.engine)
         self._dealer_service = DealerServicer(self.engine, identify, self._metrics)
         parts = Parts(self._data, self.engine, self._reader, self._tables, self._health, self.services, self._metrics)
         self._housekeeping = Housekeeping(parts, self._settings, self.failed)
-        self.engine.start(self._housekeeping)
+        self.engine.start(self._housekeeping, threaded=self.threaded)
         self._held.callback(self.engine.stop)
         self._held.callback(self._reader.close)  # before the writer, who leaves the database in one file
         self._housekeeping.follow(list(self.engine.state.live.values()))

@@ -1,8 +1,12 @@
-"""The command `python -m benchmarks NAME [--json]`: runs one benchmark or all, and says which goals are met."""
+"""The command `python -m benchmarks NAME [--json]`: runs one benchmark or all, and says which goals are met.
+
+`python -m benchmarks --pictures FOLDER` draws how speed grows with load, age and size of the log.
+"""
 
 import importlib
 import json
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -28,10 +32,26 @@ NAMES = (
 
 
 @click.command(name="python -m benchmarks")
-@click.argument("name", type=click.Choice([*NAMES, "all"]))
+@click.argument("name", type=click.Choice([*NAMES, "all"]), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print rows and machine facts as JSON.")
-def main(name: str, *, as_json: bool) -> None:
+@click.option(
+    "--pictures",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Measure how speed and waits grow with load, age and size of the log, and draw it into this folder.",
+)
+def main(name: str | None, *, as_json: bool, pictures: Path | None) -> None:
     """Measures NAME beside its limit or peer; the exit status is 1 where a goal is missed."""
+    if name is None and pictures is None:
+        raise click.UsageError("give NAME, or --pictures FOLDER, or both")
+    if pictures is not None:
+        for path in importlib.import_module("benchmarks.curves").draw(pictures):
+            click.echo(f"drawn: {path}", err=True)
+    if name is not None:
+        _report(name, as_json=as_json)
+
+
+def _report(name: str, *, as_json: bool) -> None:
+    """Runs one benchmark or all, and ends the command."""
     facts = machine_facts()
     rows = [row for each in (NAMES if name == "all" else (name,)) for row in _rows(each)]
     if as_json:

@@ -4,10 +4,12 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import getitem
 
 from dealer.core.cards import DECK_KINDS, MAX_DECK
 from dealer.core.seed import Seed, tag
 
+HAND_BYTES = 16
 SALT_BYTES = 32
 _SIZES = sorted(len(reference) for reference in DECK_KINDS.values())
 _LIMITS = (0, *(65536 - 65536 % bound for bound in range(1, MAX_DECK + 1)))
@@ -17,9 +19,12 @@ _PLACES = tuple(
     for p in range(_SIZES[-1])
 )
 """For each position and card `u16(position) || card`."""
-_SALT_FORMATS = {n: struct.Struct(f"{SALT_BYTES}s" * n) for n in _SIZES}
 _WORDS = 64  # one block of SHAKE256 and enough for 52 cards; one hand in 60 meets a refused word, hardly any needs more
+_SPLIT_WORDS = struct.Struct(f">{_WORDS}H").unpack
 _SHUFFLE, _SALTS, _CARD, _DECK = tag("shuffle"), tag("salts"), tag("card"), tag("deck")
+_MESSAGE_BYTES = len(_CARD) + HAND_BYTES + 2 + 2 + SALT_BYTES
+_FORMATS = {n: tuple(struct.Struct(f"{size}s" * n).unpack for size in (SALT_BYTES, _MESSAGE_BYTES)) for n in _SIZES}
+"""For each size of a deck, what cuts its salts apart, and its cards' messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +46,18 @@ def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
 
     Words at or above the largest multiple of the bound are refused, so that every swap is exactly equally likely.
     """
-    data, words = _SHUFFLE + material, _WORDS
+    data, words, split, limits = _SHUFFLE + material, _WORDS, _SPLIT_WORDS, _LIMITS
     while True:
         cards, bound = list(reference), len(reference)
-        for word in struct.unpack(f">{words}H", hashlib.shake_256(data).digest(2 * words)):
-            if word < _LIMITS[bound]:
+        for word in split(hashlib.shake_256(data).digest(2 * words)):
+            if word < limits[bound]:
                 j = word % bound
                 bound -= 1
                 cards[bound], cards[j] = cards[j], cards[bound]
                 if bound == 1:
                     return tuple(cards)
         words *= 2  # so many were refused that the deck is shuffled again with the same words and more of them
+        split = struct.Struct(f">{words}H").unpack
 
 
 def derive_deck(kind: str, hand: bytes, digest: bytes, seed: Seed) -> Deck:
@@ -69,14 +75,12 @@ def derive_deck(kind: str, hand: bytes, digest: bytes, seed: Seed) -> Deck:
 
 def commit_deck(cards: tuple[str, ...], hand: bytes, material: bytes) -> Deck:
     """Salts and commits cards that lie in their final order (PROTOCOL.md, section 5)."""
-    sha256 = hashlib.sha256
-    salts = hashlib.shake_256(_SALTS + material).digest(SALT_BYTES * len(cards))
-    fresh = sha256(_CARD + hand).copy  # quicker than joining the common beginning to each message
-    digests = []
-    for place, card, salt in zip(_PLACES, cards, _SALT_FORMATS[len(cards)].unpack(salts), strict=False):
-        hasher = fresh()
-        hasher.update(place[card] + salt)
-        digests.append(hasher.digest())
-    commitments = b"".join(digests)
-    commitment = sha256(_DECK + hand + len(cards).to_bytes(2, "big") + commitments).digest()
+    sha256, count = hashlib.sha256, len(cards)
+    salts = hashlib.shake_256(_SALTS + material).digest(SALT_BYTES * count)
+    split_salts, split_messages = _FORMATS[count]
+    parts = [_CARD + hand] * (3 * count)  # of all messages, laid out and cut as a whole: the fewest steps a card
+    parts[1::3] = map(getitem, _PLACES, cards)
+    parts[2::3] = split_salts(salts)
+    commitments = b"".join([sha256(message).digest() for message in split_messages(b"".join(parts))])
+    commitment = sha256(_DECK + hand + count.to_bytes(2, "big") + commitments).digest()
     return Deck(cards, salts, commitments, commitment)

@@ -1,7 +1,8 @@
 """How throughput and waits grow: with the hands in play, with age, and with the size of the log; drawn as SVG.
 
-Each picture has hands a second on the left and the wait for a street, median and 99th percentile, on the right. Tables
-play by PlayHands, one street a hand and message, without a pause: a wait holds the queue of all other tables too.
+Each picture has hands a second, the server's processor time a hand, which other work on the machine hardly changes, and
+the wait for a street, median and 99th percentile. Tables play by PlayHands, one street a hand and message, without a
+pause: a wait holds the queue of all other tables too.
 """
 
 import os
@@ -16,7 +17,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from benchmarks import servers
-from benchmarks.load import Played
+from benchmarks.load import WARM
 from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactRange, Node, leaf_hash
 from dealer.store.datadir import DataDir
@@ -39,21 +40,26 @@ class Point:
     """What one run played.
 
     Attributes:
-        at: what the picture is drawn against.
+        at: what the picture is drawn against; runs stand side by side, at equal distances.
         rate: hands a second.
+        work: the server's processor time a hand, in milliseconds.
         median, tail: the wait for a street, in milliseconds: the median and the 99th percentile.
     """
 
-    at: int
+    at: float
     rate: float
+    work: float
     median: float
     tail: float
 
     @classmethod
-    def of(cls, at: int, played: Played) -> "Point":
-        """Works out the figures of a run."""
+    def of(cls, at: float, running: servers.Running, hands: int, tables: int) -> "Point":
+        """Has hands played, and works out the figures."""
+        before = running.processor_seconds()
+        played = running.play("stream", hands, tables)
+        work = (running.processor_seconds() - before) / (played.hands + min(WARM, hands))
         cuts = quantiles(played.streets, n=100)
-        return cls(at, played.hands / played.seconds, 1e3 * cuts[49], 1e3 * cuts[98])
+        return cls(at, played.hands / played.seconds, 1e3 * work, 1e3 * cuts[49], 1e3 * cuts[98])
 
 
 def draw(out: Path) -> list[Path]:
@@ -62,22 +68,22 @@ def draw(out: Path) -> list[Path]:
     with TemporaryDirectory(prefix="cutcard-benchmark-") as name:
         folder = Path(name)
         pictures = (
-            ("in-play.svg", "hands in play", _in_play(folder / "in-play"), "log"),
-            ("age.svg", "answers kept", _aging(folder / "aging"), "linear"),
-            ("log-size.svg", "entries in the log before the run", _sizes(folder), "symlog"),
+            ("in-play.svg", "hands in play", _in_play(folder / "in-play")),
+            ("age.svg", "thousands of answers kept", _aging(folder / "aging")),
+            ("log-size.svg", "thousands of entries in the log", _sizes(folder)),
         )
-    return [_draw(out / file, what, points, scale) for file, what, points, scale in pictures]
+    return [_draw(out / file, what, points) for file, what, points in pictures]
 
 
 def _in_play(data: Path) -> list[Point]:
     with servers.dealer(data) as running:
-        return [Point.of(each, running.play("stream", min(HANDS_A_POINT, 100 * each), each)) for each in TABLES]
+        return [Point.of(each, running, min(HANDS_A_POINT, 100 * each), each) for each in TABLES]
 
 
 def _aging(data: Path) -> list[Point]:
     """Plays on and on; all answers, seven a hand, stay for a day."""
     with servers.dealer(data) as running:
-        return [Point.of(7 * HANDS_AN_AGE * age, running.play("stream", HANDS_AN_AGE, 256)) for age in range(AGES)]
+        return [Point.of(7 * HANDS_AN_AGE * age / 1000, running, HANDS_AN_AGE, 256) for age in range(AGES)]
 
 
 def _sizes(folder: Path) -> list[Point]:
@@ -88,7 +94,7 @@ def _sizes(folder: Path) -> list[Point]:
         _fill(data, size)
         with servers.dealer(data.root) as running:
             _wait_until_published(data, size)
-            points.append(Point.of(size, running.play("stream", HANDS_A_POINT, 256)))
+            points.append(Point.of(size / 1000, running, HANDS_A_POINT, 256))
     return points
 
 
@@ -119,20 +125,21 @@ def _wait_until_published(data: DataDir, size: int) -> None:
     raise RuntimeError(f"{size} entries were not published within {_PUBLISHED_SECONDS:.0f} s")
 
 
-def _draw(path: Path, what: str, points: Sequence[Point], scale: str) -> Path:
-    at = [point.at for point in points]
+def _draw(path: Path, what: str, points: Sequence[Point]) -> Path:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.name}):
-        figure = Figure(figsize=(9, 3.4), layout="constrained")
-        rate, wait = figure.subplots(1, 2)
-        rate.plot(at, [point.rate for point in points], marker="o", color="#2e7dd1")
+        figure = Figure(figsize=(11, 3.2), layout="constrained")
+        rate, work, wait = figure.subplots(1, 3)
+        rate.plot([point.rate for point in points], marker="o", color="#2e7dd1")
         rate.set_ylabel("hands a second")
-        wait.plot(at, [point.median for point in points], marker="o", color="#2e7dd1", label="median")
-        wait.plot(at, [point.tail for point in points], marker="s", color="#d8542f", label="99th percentile")
+        work.plot([point.work for point in points], marker="o", color="#2e7dd1")
+        work.set_ylabel("processor time a hand, ms")
+        wait.plot([point.median for point in points], marker="o", color="#2e7dd1", label="median")
+        wait.plot([point.tail for point in points], marker="s", color="#d8542f", label="99th percentile")
         wait.set_ylabel("wait for a street, ms")
         wait.legend()
-        for axes in (rate, wait):
+        for axes in (rate, work, wait):
             axes.set_xlabel(what)
-            axes.set_xscale(scale, **({"linthresh": 1_000} if scale == "symlog" else {}))
+            axes.set_xticks(range(len(points)), [f"{point.at:.0f}" for point in points], fontsize="small")
             axes.set_ylim(bottom=0)
             axes.grid(alpha=0.3)
         figure.savefig(path, format="svg", metadata={"Date": None})

@@ -48,6 +48,11 @@ class Running:
         lines = Path(f"/proc/{self.process}/io").read_text().splitlines()
         return int(dict(line.split(": ") for line in lines)["wchar"])
 
+    def processor_seconds(self) -> float:
+        """Processor time that the server has taken since its start, all threads together."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def rate(self, way: str, hands: int, tables: int) -> float:
         """Hands a second of one run."""
         played = self.play(way, hands, tables)

@@ -20,7 +20,6 @@ _PLACES = tuple(
 )
 """For each position and card `u16(position) || card`."""
 _WORDS = 64  # one block of SHAKE256 and enough for 52 cards; one hand in 60 meets a refused word, hardly any needs more
-_SPLIT_WORDS = struct.Struct(f">{_WORDS}H").unpack
 _SHUFFLE, _SALTS, _CARD, _DECK = tag("shuffle"), tag("salts"), tag("card"), tag("deck")
 _MESSAGE_BYTES = len(_CARD) + HAND_BYTES + 2 + 2 + SALT_BYTES
 _FORMATS = {n: tuple(struct.Struct(f"{size}s" * n).unpack for size in (SALT_BYTES, _MESSAGE_BYTES)) for n in _SIZES}
@@ -46,10 +45,10 @@ def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
 
     Words at or above the largest multiple of the bound are refused, so that every swap is exactly equally likely.
     """
-    data, words, split, limits = _SHUFFLE + material, _WORDS, _SPLIT_WORDS, _LIMITS
+    data, words, limits = _SHUFFLE + material, _WORDS, _LIMITS
     while True:
         cards, bound = list(reference), len(reference)
-        for word in split(hashlib.shake_256(data).digest(2 * words)):
+        for word in struct.unpack(f">{words}H", hashlib.shake_256(data).digest(2 * words)):
             if word < limits[bound]:
                 j = word % bound
                 bound -= 1
@@ -57,7 +56,6 @@ def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
                 if bound == 1:
                     return tuple(cards)
         words *= 2  # so many were refused that the deck is shuffled again with the same words and more of them
-        split = struct.Struct(f">{words}H").unpack
 
 
 def derive_deck(kind: str, hand: bytes, digest: bytes, seed: Seed) -> Deck:

@@ -175,6 +175,8 @@ class HandState:
         """Returns the hand after one more event, or with other fields that the events do not depend on."""
         made: HandState = object.__new__(HandState)
         made.__dict__.update(self.__dict__, **changes)
+        if len(made.__dict__) != len(self.__dict__):
+            raise TypeError(f"a hand's state has no field for one of {', '.join(changes)}")
         if event is not None:
             made.__dict__.update(self._following(event), events=(*self.events, event))
         return made

@@ -158,3 +158,22 @@ def test_ids_and_times_have_the_log_s_form() -> None:
     assert not any(map(is_id, ("", "x" * 65, "a b", "a\n", "é", "а")))
     assert timestamp(0) == "1970-01-01T00:00:00.000Z"
     assert timestamp(1_800_000_000_007) == "2027-01-15T08:00:00.007Z"
+
+
+@given(st.data())
+def test_what_follows_from_the_events_is_carried_on_as_it_would_be_worked_out(data: st.DataObject) -> None:
+    state = dealt_to(stud(data.draw(st.integers(3, 8))), "third")
+    for name in STREETS[1:]:
+        if len(state.live) > 2 and data.draw(st.booleans()):
+            state, _ = machine.fold(state, data.draw(st.sampled_from(state.live)))
+        if data.draw(st.booleans()):
+            down = [c.position for c in state.dealt if c.face is Face.DOWN and c.seat in state.live]
+            state, _ = machine.show(state, [data.draw(st.sampled_from(sorted(set(down) - state.shown)))])
+        state, _ = machine.deal_street(state, name)
+    anew = stud(len(state.seats), events=state.events)
+    assert (state, state.dealt, state.live, state.street) == (anew, anew.dealt, anew.live, anew.street)
+
+
+def test_a_later_state_has_no_field_that_a_state_has_not() -> None:
+    with pytest.raises(TypeError, match="no field for one of statu"):
+        stud().later(statu=Status.CLOSED)

@@ -3,17 +3,22 @@
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from dealer.certs import certs
 from dealer.config import C, config_option, contribution_option, log_format_option, option
 from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
 from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
 from dealer.play.command import play
+
+if TYPE_CHECKING:
+    from dealer.service.settings import Tls
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
@@ -155,7 +160,21 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 
 @main.command()
 @_data_options
-@option("--listen", default="127.0.0.1:50051", show_default=True, help="HOST:PORT on the loopback; port 0: a free one.")
+@option(
+    "--listen",
+    multiple=True,
+    default=("127.0.0.1:50051",),
+    show_default=True,
+    help="HOST:PORT, without TLS on the loopback, or unix:/PATH; may be repeated. Port 0: a free one.",
+)
+@option("--public-listen", default=None, help="HOST:PORT for players and readers of the log, who show no certificate.")
+@option("--tls-cert", type=_PATH, default=None, help="The server's certificate chain, in PEM.")
+@option("--tls-key", type=_PATH, default=None, help="Its key, in PEM.")
+@option("--client-ca", type=_PATH, default=None, help="CA certificates of rooms and operators, in PEM.")
+@option("--trust-domain", default=None, help="DOMAIN of their ids, spiffe://DOMAIN/cutcard/ROLE/NAME.")
+@option("--revoked", type=_PATH, default=None, help="Certificates that hold no more: fingerprints or serial numbers.")
+@option("--public-rail/--no-public-rail", default=False, show_default=True, help="Let the public watch the rail.")
+@option("--insecure-listen-anywhere", is_flag=True, help="Listen without TLS off the loopback, behind a mesh's own.")
 @option("--escrow-public-key", type=_PATH, default=None, help="The auditor's public key file; allows sealed hands.")
 @option("--dev", is_flag=True, help="Make the data folder if there is none.")
 @option("--metrics-listen", default=None, help="HOST:PORT on the loopback for Prometheus.")
@@ -186,6 +205,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     from dealer.store.owners import read_owners
 
     configure(log_format)
+    tls = _tls(options)
     shards = _shards(options["shards"], options["shard"])
     owners: dict[str, str] = {}
     for path in options["table_owners"]:
@@ -196,6 +216,10 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     escrow = options["escrow_public_key"]
     settings = Settings(
         listen=options["listen"],
+        public=options["public_listen"],
+        tls=tls,
+        anywhere=options["insecure_listen_anywhere"],
+        public_rail=options["public_rail"],
         metrics=options["metrics_listen"],
         reflection=options["reflection"],
         publish_seconds=options["publish_seconds"],
@@ -212,6 +236,10 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         ),
     )
     key = read_escrow_public(escrow) if escrow else None
+    if settings.anywhere:
+        click.echo(
+            "cards travel in the clear: --insecure-listen-anywhere is for a mesh that brings TLS of its own", err=True
+        )
     more = [] if key is None else [f"sealed hands are for the escrow key {key}"]
     run_until_stopped(Dealer(data, settings, Sources(escrow=key, shards=shards)), *more)
 
@@ -254,6 +282,23 @@ def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
     with data.only_server(), closing(Vault(data.at_rest, 3600)) as vault:
         if not bring_up(data.database, vault, click.echo):
             click.echo("the store is of this version already: nothing to do")
+
+
+def _tls(options: Mapping[str, Any]) -> "Tls | None":
+    """Reads the options of TLS, which come together."""
+    from dealer.service.settings import Tls
+
+    needed = ("tls_cert", "tls_key", "client_ca", "trust_domain")
+    given = [name for name in needed if options[name] is not None]
+    if not given and options["revoked"] is None:
+        return None
+    if len(given) < len(needed):
+        missing = ", ".join(f"--{name.replace('_', '-')}" for name in needed if name not in given)
+        raise click.UsageError(f"TLS needs {missing} as well")
+    if options["insecure_listen_anywhere"]:
+        raise click.UsageError("--insecure-listen-anywhere is for a dealer without TLS")
+    certificate, key, client_ca, domain = (options[name] for name in needed)
+    return Tls(certificate, key, client_ca, domain, options["revoked"])
 
 
 def _shards(names: str | None, own: str | None) -> Shards | None:
@@ -349,6 +394,7 @@ def escrow_keygen(out: Path) -> None:
     click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")
 
 
+main.add_command(certs)
 main.add_command(double)
 main.add_command(play)
 

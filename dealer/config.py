@@ -20,13 +20,15 @@ def _read(context: click.Context, parameter: click.Parameter, path: Path | None)
         content = tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise click.UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    known = {p.name for p in context.command.params}
+    known = {p.name: p for p in context.command.params}
     values: dict[str, Any] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in known:
             raise click.UsageError(f"{path}: {key} is no option of `dealer {context.command.name}`")
-        values[name] = value
+        # Of an option that may be repeated one value stands for a list of it.
+        repeated = isinstance(known[name], click.Option) and known[name].multiple
+        values[name] = [value] if repeated and isinstance(value, str) else value
     context.default_map = {**(context.default_map or {}), **values}
 
 

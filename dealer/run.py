@@ -15,7 +15,8 @@ from dealer.errors import CutcardError
 class Server(Protocol):
     """What can be run: it listens once it is started."""
 
-    address: str
+    addresses: list[str]
+    public_address: str | None
     failed: asyncio.Event
 
     async def start(self) -> None:
@@ -56,7 +57,9 @@ def run_until_stopped(server: Server, *more: str) -> None:
         await server.start()
         _settle_collector()
         try:
-            click.echo("\n".join([f"listening on {server.address}", *more]))
+            public = [] if server.public_address is None else [f"the public calls {server.public_address}"]
+            where = [f"listening on {address}" for address in server.addresses]
+            click.echo("\n".join([*where, *public, *more]))
             sys.stdout.flush()
             ends = [asyncio.ensure_future(event.wait()) for event in (stopped, server.failed)]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

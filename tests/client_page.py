@@ -22,6 +22,7 @@ ORDER = (
     "Proven",
     "Contribution",
     "prove",
+    "tls_credentials",
 )
 HEAD = """# The client's names
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.cluster import Cluster
 from audit.commands.cluster import cluster_at, dask_option
-from audit.commands.options import escrow_key_option, escrow_keys, keys_option
+from audit.commands.options import ca_option, escrow_key_option, escrow_keys, keys_option
 from audit.commands.progress import DeckBars, deck_bars
 from audit.commands.run import command_line, inputs, note_input
 from audit.commands.several import once
@@ -59,6 +59,7 @@ class DeckOptions:
         jobs: processes; None for one on each core.
         dask: address of a cluster that works in their place.
         keys: the logs' verifier keys; each log has the one of its origin, or the only one.
+        ca: CA certificates for logs over gRPC with TLS, as a file and its bytes.
         escrow: keys that open sealed hands.
         allow_test: whether a test double's record is read.
         only_passing: whether the hands that pass are counted of a log that does not verify.
@@ -73,6 +74,7 @@ class DeckOptions:
     jobs: int | None
     dask: str | None
     keys: tuple[VerifierKey, ...]
+    ca: tuple[str, bytes] | None
     escrow: EscrowKeys
     allow_test: bool
     only_passing: bool
@@ -155,6 +157,7 @@ def deck_options(command: Command) -> Command:
         click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes."),
         dask_option,
         keys_option,
+        ca_option,
         escrow_key_option,
         click.option("--allow-test", is_flag=True, help="Take decks from a test double's record."),
         only_passing_option,
@@ -174,6 +177,7 @@ def collected(
     jobs: int | None,
     dask: str | None,
     keys: tuple[VerifierKey, ...],
+    ca: tuple[str, bytes] | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
     only_passing: bool,
@@ -191,7 +195,7 @@ def collected(
             )
     once(keys)
     escrow = escrow_keys(escrow_key_files)
-    return DeckOptions(sources, order, deck, strata, by, tests, jobs, dask, keys, escrow, allow_test, only_passing)
+    return DeckOptions(sources, order, deck, strata, by, tests, jobs, dask, keys, ca, escrow, allow_test, only_passing)
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,8 @@ def _opened(
     in_order = bool(np.array_equal(place, np.arange(kind.size)))
     processes = options.jobs or cores()
     verifying = Options(escrow=options.escrow, allow_test=options.allow_test, processes=processes, cluster=cluster)
-    opener = log_opener(verifying, options.keys, only_passing=options.only_passing, progress=bars.verified)
+    ca = None if options.ca is None else options.ca[1]
+    opener = log_opener(verifying, options.keys, ca, only_passing=options.only_passing, progress=bars.verified)
     source = open_source(
         options.sources,
         kind=kind,

@@ -8,12 +8,14 @@ from audit.commands.options import (
     FileType,
     LogType,
     allow_test_option,
+    ca_option,
     escrow_key_option,
     escrow_keys,
     format_option,
     key_option,
     key_text,
     since_option,
+    trusting,
 )
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
@@ -48,6 +50,7 @@ from audit.verdict import EXIT_CODES
 )
 @click.option("--hand-file", type=FileType(), help="A player's hand file, which opens the cards of its sealed seat.")
 @since_option
+@ca_option
 @allow_test_option
 @format_option
 @click.pass_context
@@ -61,6 +64,7 @@ def explain(
     seat_key_files: tuple[tuple[str, bytes], ...],
     hand_file: tuple[str, bytes] | None,
     since: tuple[tuple[str, bytes], ...],
+    ca: tuple[str, bytes] | None,
     allow_test: bool,
     output: str,
 ) -> None:
@@ -80,7 +84,7 @@ def explain(
     seats, own = _seat_keys(seat_key_files), _own_seat(hand_file, hand)
     try:
         with working("looking for the hand"):
-            told = explain_hand(log, wanted, keys, key=key, since=since, show_sealed=show_sealed)
+            told = explain_hand(trusting(log, ca), wanted, keys, key=key, since=since, show_sealed=show_sealed)
             explain_seats(told, seats, own)
     except InputError as error:
         if output != "json":

@@ -145,6 +145,13 @@ def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
     return EscrowKeys.parse(texts)
 
 
+def trusting(log: Log, ca: tuple[str, bytes] | None) -> Log:
+    """Returns the log, which holds its server against the CA certificates that were given."""
+    if ca is not None:
+        log.trust(ca[1])
+    return log
+
+
 def demand(policy: Policy | None, max_age: int | None, key: VerifierKey | None) -> Demand | None:
     """Returns what is asked of witnesses, None without a policy.
 
@@ -192,6 +199,11 @@ policy_option = click.option(
 )
 max_age_option = click.option(
     "--max-age", type=click.IntRange(min=1), metavar="SECONDS", help="How old the witnesses' word may be."
+)
+ca_option = click.option(
+    "--ca",
+    type=FileType(),
+    help="CA certificates in PEM that the server of a grpcs:// log is held against.  [default: the system's]",
 )
 allow_test_option = click.option("--allow-test", is_flag=True, help="Judge a test double's record as any other.")
 format_option = click.option(

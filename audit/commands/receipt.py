@@ -10,6 +10,7 @@ from audit.commands.options import (
     FileType,
     LogType,
     allow_test_option,
+    ca_option,
     demand,
     escrow_key_option,
     escrow_keys,
@@ -17,6 +18,7 @@ from audit.commands.options import (
     key_option,
     max_age_option,
     policy_option,
+    trusting,
 )
 from audit.commands.progress import working
 from audit.errors import FormatError, InputError
@@ -39,6 +41,7 @@ from audit.tlog.policy import Policy
 @click.option("--log", type=LogType(), help="A log to take the entry from instead, or to make a receipt from.")
 @click.option("--index", type=click.IntRange(min=0), help="The entry of --log to make a receipt of, instead of FILE.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the receipt that is made: a new file.")
+@ca_option
 @escrow_key_option
 @allow_test_option
 @format_option
@@ -53,6 +56,7 @@ def receipt(
     log: Log | None,
     index: int | None,
     out: Path | None,
+    ca: tuple[str, bytes] | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
     output: str,
@@ -66,6 +70,7 @@ def receipt(
     receipt without its entry, or without --key, is incomplete (3).
     """
     asked = demand(policy, max_age, key)
+    log = None if log is None else trusting(log, ca)
     raw = entry[1] if entry is not None else None
     if index is not None or out is not None:
         if file is not None or entry is not None or log is None or index is None or out is None:

@@ -10,6 +10,7 @@ from audit.commands.cluster import cluster_at, dask_option
 from audit.commands.options import (
     LogType,
     allow_test_option,
+    ca_option,
     demand,
     escrow_key_option,
     escrow_keys,
@@ -18,6 +19,7 @@ from audit.commands.options import (
     max_age_option,
     policy_option,
     since_option,
+    trusting,
 )
 from audit.commands.progress import entries_bar
 from audit.commands.run import command_line, inputs
@@ -50,6 +52,7 @@ def processes() -> int:
 @policy_option
 @max_age_option
 @click.option("--ask-witnesses", is_flag=True, help="Hold LOG against what the policy's witnesses have seen.")
+@ca_option
 @allow_test_option
 @click.option("--jobs", type=click.IntRange(min=1), default=processes, show_default="all cores", help="Processes.")
 @dask_option
@@ -67,6 +70,7 @@ def verify(
     policy: Policy | None,
     max_age: int | None,
     ask_witnesses: bool,
+    ca: tuple[str, bytes] | None,
     allow_test: bool,
     jobs: int,
     dask: str | None,
@@ -77,14 +81,15 @@ def verify(
 ) -> None:
     """Check every signature, hash, deck and deal of LOG.
 
-    LOG is the folder of a static log, an http(s) address of one, or grpc://host:port. Several LOGs are judged each by
-    itself; keys and earlier checkpoints go to the log of their origin. No two may share a seed, a hand's id or a deck.
+    LOG is the folder of a static log, an http(s) address of one, or grpc(s)://host:port. Several LOGs are judged one by
+    one; keys and earlier checkpoints go to the log of their origin. No two may share a seed, a hand's id or a deck.
     """
     if ask_witnesses and policy is None:
         raise click.UsageError("--ask-witnesses needs --policy")
     if add_tables and len(logs) == 1:
         raise click.UsageError("--add-tables needs several LOGs")
     escrow = escrow_keys(escrow_key_files)
+    logs = tuple(trusting(log, ca) for log in logs)
     with cluster_at(dask, jobs) as cluster:
         each = []
         for log, (key, earlier) in zip(logs, by_origin(logs, keys, since), strict=True):

@@ -48,6 +48,10 @@ class Log(ABC):
     def address(self) -> str:
         """What to call it in a report."""
 
+    def trust(self, ca: bytes) -> None:
+        """Takes CA certificates (PEM) in the system's place, where the log is read over gRPC with TLS."""
+        return
+
     def elsewhere(self) -> Log:
         """Returns the log as a machine reads it that has the same files and another working folder."""
         return self

@@ -28,13 +28,14 @@ class GrpcLog(Log):
 
     has_tiles = False
 
-    def __init__(self, target: str, *, secure: bool) -> None:
+    def __init__(self, target: str, *, secure: bool, ca: bytes | None = None) -> None:
         self._target = target
         self._secure = secure
+        self._ca = ca
         self._channel: grpc.Channel | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_target": self._target, "_secure": self._secure, "_channel": None}
+        return {"_target": self._target, "_secure": self._secure, "_ca": self._ca, "_channel": None}
 
     @property
     def address(self) -> str:
@@ -47,10 +48,14 @@ class GrpcLog(Log):
             self._channel.close()
             self._channel = None
 
+    def trust(self, ca: bytes) -> None:
+        """See `Log.trust`."""
+        self._ca = ca
+
     def _stub(self) -> Any:
         if self._channel is None:
             if self._secure:
-                self._channel = grpc.secure_channel(self._target, grpc.ssl_channel_credentials(), _OPTIONS)
+                self._channel = grpc.secure_channel(self._target, grpc.ssl_channel_credentials(self._ca), _OPTIONS)
             else:
                 self._channel = grpc.insecure_channel(self._target, _OPTIONS)
         return log_pb2_grpc.LogServiceStub(self._channel)

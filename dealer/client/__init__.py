@@ -12,6 +12,7 @@ from dealer.client.hand import Hand
 from dealer.client.receipts import Proven, prove
 from dealer.client.shards import Shard, ShardedClient
 from dealer.client.sync import SyncClient, SyncHand
+from dealer.client.tls import tls_credentials
 from dealer.client.values import Card, Opener
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "SyncHand",
     "UsageError",
     "prove",
+    "tls_credentials",
 ]

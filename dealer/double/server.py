@@ -111,4 +111,4 @@ def temporary_folder() -> Iterator[Path]:
 
 def double_settings(listen: str, **changes: float) -> Settings:
     """Returns the settings of a double: those of production, but that stopping hardly waits."""
-    return replace(Settings(listen=listen, grace_seconds=1.0), **changes)  # type: ignore[arg-type]
+    return replace(Settings(listen=(listen,), grace_seconds=1.0), **changes)  # type: ignore[arg-type]

@@ -36,6 +36,14 @@ class Metrics:
         self.entropy_failures = Counter(
             "cutcard_entropy_failures", "Times that the entropy source began to fail.", registry=self.registry
         )
+        self.certificate_days = Gauge(
+            "cutcard_certificate_days_left", "Days for which the server's certificate holds.", registry=self.registry
+        )
+        self.certificate_failed = Gauge(
+            "cutcard_certificate_failed",
+            "Files of TLS that cannot be read again: old ones are in use.",
+            registry=self.registry,
+        )
         self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
 
     def counter(self, method: str) -> Callable[[grpc.StatusCode], None]:

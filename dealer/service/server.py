@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack
-from typing import Any
+from datetime import UTC, datetime
 
 import grpc
 import structlog
@@ -12,13 +12,36 @@ from grpc_reflection.v1alpha import reflection
 from dealer.service.housekeeping import Housekeeping, Parts
 from dealer.service.metrics import Metrics
 from dealer.service.referee.tables import Tables
+from dealer.service.rpc.certificates import (
+    Authorities,
+    Callers,
+    Pair,
+    Revoked,
+    Watched,
+    check_domain,
+    credentials,
+    read_authorities,
+    read_pair,
+    read_revoked,
+)
 from dealer.service.rpc.dealer import DealerServicer
+from dealer.service.rpc.gate import Gate, Identify, by_certificate, local_only, meshed, public_only
 from dealer.service.rpc.health import HealthServicer
-from dealer.service.rpc.listener import listen_on, make_server, parse_loopback, require_free
+from dealer.service.rpc.listener import (
+    Address,
+    ListenError,
+    Listening,
+    Tcp,
+    make_server,
+    parse_address,
+    parse_loopback,
+    require_free,
+)
 from dealer.service.rpc.log import LogServicer
+from dealer.service.rpc.roles import PUBLIC_METHODS
 from dealer.service.rpc.streams import StreamCaps
 from dealer.service.rpc.table import TableServicer
-from dealer.service.settings import Settings
+from dealer.service.settings import Settings, Tls
 from dealer.service.writer.engine import Engine
 from dealer.service.writer.hands import take_tables
 from dealer.service.writer.log_reader import LogReader
@@ -29,6 +52,38 @@ from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 
 _log = structlog.get_logger()
+_LOOK_SECONDS = 10.0
+
+
+class TlsFiles:
+    """The files of TLS, watched.
+
+    Attributes:
+        pair: the server's own certificate and key.
+        callers: what judges callers' certificates.
+    """
+
+    def __init__(self, tls: Tls) -> None:
+        """Reads all of them.
+
+        Raises:
+            CertificateError: one cannot be used.
+        """
+        self.pair: Watched[Pair] = Watched((tls.certificate, tls.key), lambda: read_pair(tls.certificate, tls.key))
+        authorities: Watched[Authorities] = Watched((tls.client_ca,), lambda: read_authorities(tls.client_ca))
+        revoked: Watched[Revoked] | None = None
+        if (listed := tls.revoked) is not None:
+            revoked = Watched((listed,), lambda: read_revoked(listed))
+        self.callers = Callers(check_domain(tls.domain), authorities, revoked)
+
+    def look(self) -> list[str]:
+        """Reads files that have changed, and returns what is wrong with those that cannot be used."""
+        self.pair.look()
+        return [*([self.pair.failed] if self.pair.failed is not None else []), *self.callers.look()]
+
+    def days_left(self) -> float:
+        """Returns for how many days the server's certificate in use holds."""
+        return (self.pair.value.expires - datetime.now(UTC)).total_seconds() / 86_400
 
 
 class Dealer:
@@ -36,7 +91,8 @@ class Dealer:
 
     Attributes:
         services: full names of what `handlers` serves, for health and reflection.
-        port: the port that it listens on, once started.
+        addresses: where it listens, once started; `port` is the first one's.
+        public_address: where the public calls, once started; None: nowhere.
         engine: its writer, once started.
         failed: set when it can do nothing more, and only a restart helps.
     """
@@ -51,8 +107,17 @@ class Dealer:
         self._health = HealthServicer()
         self._metrics = Metrics()
         self._running = False
+        self._watching: asyncio.Task[None] | None = None
+        self._tls: TlsFiles | None = None
         self.failed = asyncio.Event()
+        self.addresses: list[str] = []
+        self.public_address: str | None = None
         self.port = 0
+
+    @property
+    def address(self) -> str:
+        """The first address that it listens on, once started."""
+        return self.addresses[0]
 
     async def start(self) -> None:
         """Opens the data folder, listens and serves.
@@ -60,7 +125,8 @@ class Dealer:
         Raises:
             CutcardError: the folder is not whole or in use, the address is taken, or the published log is ahead.
         """
-        host, port = parse_loopback(self._settings.listen)
+        self._tls = None if self._settings.tls is None else TlsFiles(self._settings.tls)
+        addresses = [self._address(text) for text in self._settings.listen]
         self._data.check()
         try:
             self._held.enter_context(self._data.only_server())
@@ -70,11 +136,13 @@ class Dealer:
                 _log.info("tables moved here", tables=taken)
             await self._tables.recover()
             await self._housekeeping.publish()
-            await self._listen(host, port)
+            await self._listen(addresses)
         except BaseException:
             self._held.close()
             raise
         self._housekeeping.start()
+        if self._tls is not None:
+            self._watching = asyncio.create_task(self._watch_files(self._tls))
         self._running = True
 
     def open_vault(self) -> Vault:
@@ -90,7 +158,10 @@ class Dealer:
         self.engine = Engine(lambda: self.open_store(vault), signer, vault, self._sources, limits)
         self._reader = LogReader(lambda: self.open_store(None))
         self._tables = Tables(self.engine)
-        self._dealer_service = DealerServicer(self.engine, identify, self._metrics)
+        self._dealer_service = DealerServicer(self.engine, self._metrics)
+        rail = self._settings.public_rail
+        self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
+        self._log_service = LogServicer(self.engine.state, self._reader)
         parts = Parts(self._data, self.engine, self._reader, self._tables, self._health, self.services, self._metrics)
         self._housekeeping = Housekeeping(parts, self._settings, self.failed)
         self.engine.start(self._housekeeping, threaded=self.threaded)
@@ -98,30 +169,85 @@ class Dealer:
         self._held.callback(self._reader.close)  # before the writer, who leaves the database in one file
         self._housekeeping.follow(list(self.engine.state.live.values()))
 
-    async def _listen(self, host: str, port: int) -> None:
-        limits = self._settings.limits
-        self._server = make_server(StreamCaps(identify, limits.streams, limits.caller_streams))
+    async def _listen(self, addresses: list[Address]) -> None:
+        limits, tls = self._settings.limits, self._tls
+        self._server = make_server(
+            Gate(self._identify(), self._settings.judge_seconds), StreamCaps(limits.streams, limits.caller_streams)
+        )
         for handler in self.handlers():
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        servers = [self._server]
         if self._settings.reflection:
             names = (*self.services, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
-        self.address, self.port = listen_on(self._server, host, port)
+        for address in addresses:
+            secure = credentials(tls.pair, tls.callers) if tls is not None and isinstance(address, Tcp) else None
+            self._take(Listening(self._server, address, secure))
+        if self._settings.public is not None:
+            servers.append(self._listen_public(self._settings.public))
         if self._settings.metrics is not None:
             where = parse_loopback(self._settings.metrics)
-            require_free(*where)
-            self._held.callback(self._metrics.listen(*where))
+            if not isinstance(where, Tcp):
+                raise ListenError("metrics are served on a port")
+            require_free(where)
+            self._held.callback(self._metrics.listen(where.host, where.port))
         await self._housekeeping.show_health()
-        await self._server.start()
+        self._servers = servers
+        for server in servers:
+            await server.start()
+
+    def _take(self, listening: Listening) -> None:
+        self._held.callback(listening.close)
+        self.addresses.append(listening.address)
+        self.port = self.port or listening.port
+
+    def _listen_public(self, where: str) -> grpc.aio.Server:
+        address = self._address(where)
+        if not isinstance(address, Tcp):
+            raise ListenError(f"{where!r}: the public listener has a port")
+        limits = self._settings.limits
+        server = make_server(Gate(public_only), StreamCaps(limits.streams, limits.caller_streams))
+        for handler in self.public_handlers():
+            server.add_generic_rpc_handlers((handler,))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        if self._settings.reflection:
+            names = ("dealer.v1.LogService", "dealer.v1.TableService", health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, server)
+        listening = Listening(server, address, credentials(self._tls.pair, None) if self._tls is not None else None)
+        self._held.callback(listening.close)
+        self.public_address = listening.address
+        return server
+
+    async def _watch_files(self, tls: TlsFiles) -> None:
+        """Reads the files of TLS again when they change, and says what is wrong with them, once."""
+        said: list[str] = []
+        while True:
+            failed = await asyncio.get_running_loop().run_in_executor(None, tls.look)
+            for why in failed:
+                if why not in said:
+                    _log.error("a file of TLS cannot be used: the old one stays in use", error=why)
+            said = failed
+            self._metrics.certificate_failed.set(len(failed))
+            self._metrics.certificate_days.set(tls.days_left())
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _identify(self) -> Identify:
+        if self._tls is not None:
+            return by_certificate(self._tls.callers)
+        return meshed if self._settings.anywhere else local_only
+
+    def _address(self, text: str) -> Address:
+        """Reads an address; without TLS only this machine may call there, unless a mesh brings TLS of its own."""
+        return parse_loopback(text) if self._tls is None and not self._settings.anywhere else parse_address(text)
 
     def handlers(self) -> list[grpc.GenericRpcHandler]:
         """Returns the services that this dealer serves."""
-        return [
-            self._dealer_service.handler(),
-            LogServicer(self.engine.state, self._reader).handler(),
-            TableServicer(self.engine, self._tables, identify, self._metrics).handler(),
-        ]
+        return [self._dealer_service.handler(), self._log_service.handler(), self._table_service.handler()]
+
+    def public_handlers(self) -> list[grpc.GenericRpcHandler]:
+        """Returns what the public listener serves; the rest is unknown there."""
+        return [self._log_service.handler(), self._table_service.handler(PUBLIC_METHODS)]
 
     async def stop(self) -> None:
         """Ends in order: takes no more calls, lets those under way end, publishes their work, and lets go.
@@ -131,17 +257,14 @@ class Dealer:
         if not self._running:
             return
         self._running = False
+        if self._watching is not None:
+            self._watching.cancel()
         self.engine.drain()
         self._metrics.serving.set(False)
         self._housekeeping.stop()
         self._dealer_service.drain()
         self._tables.close()
         await self._health.drain()
-        await self._server.stop(self._settings.grace_seconds)
+        await asyncio.gather(*(server.stop(self._settings.grace_seconds) for server in self._servers))
         await self._housekeeping.tried(self._housekeeping.publish)
         await asyncio.get_running_loop().run_in_executor(None, self._held.close)
-
-
-def identify(context: Any) -> str:
-    """Names the caller. Until roles are there everybody on the loopback is the one room."""
-    return "local"

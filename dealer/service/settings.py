@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,37 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """The files of TLS, and whose certificates count (docs/access.md, sections 1 and 2).
+
+    Attributes:
+        certificate, key: the server's own chain and key, in PEM.
+        client_ca: the CA certificates that callers' certificates must lead to, in PEM.
+        domain: the trust domain of their SPIFFE ids.
+        revoked: a list of certificates that hold no more; None: there is none.
+    """
+
+    certificate: Path
+    key: Path
+    client_ca: Path
+    domain: str
+    revoked: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How a dealer runs.
 
     Attributes:
-        listen: HOST:PORT on the loopback; port 0 takes a free one.
+        listen: HOST:PORT, on the loopback unless there is TLS, and unix:/PATH; port 0 takes a free one.
+        public: HOST:PORT of the public listener; None: there is none.
+        tls: files of TLS; None: everybody on the loopback is local.
+        anywhere: whether a listener without TLS may be off the loopback, for a mesh that brings its own.
+        public_rail: whether the public may watch the rail of the referee's hands.
         metrics: HOST:PORT for Prometheus; None: no metrics are served.
         reflection: whether server reflection is on.
         publish_seconds: at most so often the static log moves on; at least 1.
+        judge_seconds: so often the callers of open streams are judged again.
         contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
         grace_seconds: for how long a dealer that is stopped lets calls end.
         probe_seconds: so often an idle storage is tried, and one that failed.
@@ -44,11 +68,16 @@ class Settings:
         limits: what it allows itself and its callers.
     """
 
-    listen: str = "127.0.0.1:0"
+    listen: tuple[str, ...] = ("127.0.0.1:0",)
+    public: str | None = None
+    tls: Tls | None = None
+    anywhere: bool = False
+    public_rail: bool = False
     metrics: str | None = None
     reflection: bool = True
     publish_seconds: float = 1.0
     contribution_seconds: float = 60.0
+    judge_seconds: float = 60.0
     grace_seconds: float = 10.0
     probe_seconds: float = 1.0
     forget_seconds: float = 60.0

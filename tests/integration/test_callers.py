@@ -1,4 +1,4 @@
-"""Request ids, tables and answers belong to whoever asked, though until roles are there everybody is one room."""
+"""Request ids, tables and answers belong to whoever asked."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.integration.running import rid
 
 async def test_a_room_s_table_hands_and_answers_are_its_own(tmp_path: Path) -> None:
     async with dealer_inside(tmp_path / "data") as (dealer, _):
-        servicer = DealerServicer(dealer.engine, lambda context: "unused", dealer._metrics)
+        servicer = DealerServicer(dealer.engine, dealer._metrics)
 
         async def ask(caller: str, field: str, request: object) -> bytes:
             return await dealer.engine.submit(servicer.command(field, request, caller))
@@ -34,7 +34,7 @@ async def test_a_room_s_table_hands_and_answers_are_its_own(tmp_path: Path) -> N
         ):
             with pytest.raises(Refused) as caught:
                 await ask("room-b", field, request)
-            assert caught.value.reason is Reason.TABLE_OF_ANOTHER_ROOM
+            assert caught.value.reason is Reason.HAND_NOT_FOUND
             assert caught.value.metadata == {}
         elsewhere = pb.OpenHandRequest(request_id=opening.request_id, table="u", game=1, seats=[1, 2], reveal=1)
         assert pb.OpenHandResponse.FromString(await ask("room-b", "open_hand", elsewhere)).hand.table == "u"

@@ -296,15 +296,21 @@ def _id(hand: str) -> bytes:
 def log_opener(
     options: Options,
     keys: Sequence[VerifierKey] = (),
+    ca: bytes | None = None,
     *,
     only_passing: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> OpenLog:
-    """Returns what opens logs for `open_source`, all verified with the same options; for the others see `LogDecks`."""
+    """Returns what opens logs for `open_source`, all verified with the same options.
+
+    `ca` are CA certificates (PEM) for logs over gRPC with TLS; for the others see `LogDecks`.
+    """
     shared = Shared()
 
     def opened(address: str, kind: DeckKind) -> Part:
         log = open_log(address)
+        if ca is not None:
+            log.trust(ca)
         return LogDecks(log, options, kind, keys=keys, shared=shared, only_passing=only_passing, progress=progress)
 
     return opened

@@ -5,7 +5,7 @@ watchers and sets the clocks.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -78,6 +78,18 @@ class Tables:
         if refereed.state.waits_for is not None and not state.in_play:
             raise over(state)
         return refereed
+
+    def tokens_of(self, unit: Unit, hand: bytes) -> Mapping[int, bytes]:
+        """Returns the digest of each seat's token, in whatever state the hand is. On the writer's thread.
+
+        Raises:
+            Refused: there is no such hand, the referee does not run it, or its record is not kept any more.
+        """
+        live = unit.hand(hand)
+        refereed = unit.record_of(hand, record.read_record) if live.referee else None
+        if not isinstance(refereed, RefereedHand):
+            raise Refused(Reason.HAND_NOT_FOUND, "the referee runs no such hand")
+        return refereed.tokens
 
     def save(self, unit: Unit, refereed: RefereedHand) -> None:
         """Makes a hand's new state part of a unit of change. On the writer's thread."""
@@ -153,13 +165,13 @@ def token_digest(token: bytes) -> bytes:
     return sha256(token).digest()
 
 
-def require_token(refereed: RefereedHand, seat: int, token: bytes) -> None:
+def require_token(tokens: Mapping[int, bytes], seat: int, token: bytes) -> None:
     """Checks that a token is the seat's.
 
     Raises:
         Refused: the seat is not in this hand, or the token is not its own.
     """
-    kept = refereed.tokens.get(seat)
+    kept = tokens.get(seat)
     if kept is None:
         raise Refused(Reason.INVALID_SEAT, f"seat {seat} is not in this hand")
     if not compare_digest(kept, token_digest(token)):

@@ -15,6 +15,7 @@ from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
 from dealer.service.rpc import answers, requests, splice
 from dealer.service.rpc.play_hands import PlayStream
+from dealer.service.rpc.roles import caller
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.unary import Answer, unary
 from dealer.service.writer import hands
@@ -141,11 +142,7 @@ def _of_own_hand(run: Run, hand: bytes, caller: str) -> Run:
     """Returns work that is done only with a hand of the caller's own, which no referee runs."""
 
     def checked(unit: Unit) -> HandAnswer:
-        live = unit.hand(hand)
-        table = unit.table(live.state.table)
-        if table is None or table.owner != caller:
-            raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
-        if live.referee:
+        if unit.own_hand(hand, caller).referee:
             raise Refused(Reason.REFEREE_HAND, "the referee runs this hand: use TableService")
         return run(unit)
 
@@ -184,9 +181,9 @@ METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
 class DealerServicer:
     """Serves DealerService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
-    def __init__(self, engine: Engine, identify: Callable[[Any], str], metrics: Metrics) -> None:
-        """Serves with this writer; `identify` names the caller of a call, and `metrics` counts calls."""
-        self._engine, self._identify, self._metrics = engine, identify, metrics
+    def __init__(self, engine: Engine, metrics: Metrics) -> None:
+        """Serves with this writer; `metrics` counts calls."""
+        self._engine, self._metrics = engine, metrics
         self._requests = Requests(engine.state.signer)
         self._streams: set[PlayStream] = set()
 
@@ -215,19 +212,19 @@ class DealerServicer:
 
     def _answer(self, field: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:
-            caller = self._identify(context)
-            return await self._engine.submit(self.command(field, requests.decode(kind, data), caller), context.peer())
+            owner = caller().owner
+            return await self._engine.submit(self.command(field, requests.decode(kind, data), owner), context.peer())
 
         return answer
 
     async def _play_hands(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         try:
-            caller = self._identify(context)
+            owner = caller().owner
             if self._engine.health.draining:
                 raise draining()
             connection = context.peer()
             stream = PlayStream(
-                lambda request, answered: self._engine.hand_in(self._played(request, caller), connection, answered)
+                lambda request, answered: self._engine.hand_in(self._played(request, owner), connection, answered)
             )
             self._streams.add(stream)
             try:

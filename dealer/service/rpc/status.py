@@ -44,7 +44,13 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.TOO_MANY_REQUESTS,
         Reason.TOO_MANY_STREAMS,
     ),
-    grpc.StatusCode.PERMISSION_DENIED: (Reason.REFEREE_HAND, Reason.TABLE_OF_ANOTHER_ROOM, Reason.WRONG_TOKEN),
+    grpc.StatusCode.PERMISSION_DENIED: (
+        Reason.REFEREE_HAND,
+        Reason.TABLE_OF_ANOTHER_ROOM,
+        Reason.NOT_YOUR_ROLE,
+        Reason.WRONG_TOKEN,
+    ),
+    grpc.StatusCode.UNAUTHENTICATED: (Reason.NO_IDENTITY,),
     grpc.StatusCode.UNAVAILABLE: (Reason.ENTROPY_SOURCE, Reason.STORAGE, Reason.DRAINING),
 }
 STATUS: Mapping[Reason, grpc.StatusCode] = MappingProxyType(

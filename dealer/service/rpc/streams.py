@@ -11,15 +11,15 @@ from typing import Any
 import grpc
 
 from dealer.errors import Reason, Refused
+from dealer.service.rpc.roles import caller
 from dealer.service.rpc.status import abort
 
 
 class StreamCaps(grpc.aio.ServerInterceptor):
     """Counts the open streams and refuses what is too many."""
 
-    def __init__(self, identify: Callable[[Any], str], connection: int, caller: int) -> None:
-        """Allows a connection and a caller so many streams; `identify` names the caller of a call."""
-        self._identify = identify
+    def __init__(self, connection: int, caller: int) -> None:
+        """Allows a connection and a caller so many streams."""
         self._most = {"connection": connection, "caller": caller}
         self._open: Counter[tuple[str, str]] = Counter()
 
@@ -55,7 +55,7 @@ class StreamCaps(grpc.aio.ServerInterceptor):
 
     async def _admit(self, context: Any) -> None:
         """Counts a stream until its call is over, or ends the call."""
-        who = [("connection", context.peer()), ("caller", self._identify(context))]
+        who = [("connection", context.peer()), ("caller", str(caller()))]
         for key in who:
             if self._open[key] >= (most := self._most[key[0]]):
                 refused = Refused(Reason.TOO_MANY_STREAMS, f"this {key[0]} has {most} streams open: end some first")

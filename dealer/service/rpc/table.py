@@ -1,23 +1,26 @@
 """TableService: each rpc as one command of the writer, and streams for those who watch (API.md)."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import nullcontext
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import grpc
 from google.protobuf.message import Message
 
 from dealer.core.seed import draw
+from dealer.errors import Reason, Refused
 from dealer.service.metrics import Metrics
 from dealer.service.referee import record, steps
 from dealer.service.referee.record import RefereedHand
 from dealer.service.referee.tables import Tables, require_token, token_digest
 from dealer.service.rpc import answers, requests, table_requests, table_views
+from dealer.service.rpc.roles import Caller, Role, caller, not_your_role
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.table_feed import HandFeed
 from dealer.service.rpc.table_views import RAIL, Closing
-from dealer.service.rpc.unary import Answer, unary
+from dealer.service.rpc.unary import Answer, alike, unary
 from dealer.service.writer.about import describing_hand, describing_table
 from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
@@ -28,6 +31,7 @@ TOKEN_BYTES = 32
 
 
 Run = Callable[[Unit], HandAnswer]
+T = TypeVar("T")
 
 
 class TableRequests:
@@ -58,7 +62,7 @@ class TableRequests:
         seat, option = requests.seat(request.seat), table_requests.option(request)
 
         def step(refereed: RefereedHand) -> RefereedHand:
-            require_token(refereed, seat, request.token)
+            require_token(refereed.tokens, seat, request.token)
             return record.act(refereed, seat, option)
 
         def run(unit: Unit) -> HandAnswer:
@@ -73,7 +77,7 @@ class TableRequests:
         seat = requests.seat(request.seat)
 
         def step(refereed: RefereedHand) -> RefereedHand:
-            require_token(refereed, seat, request.token)
+            require_token(refereed.tokens, seat, request.token)
             return record.leave(refereed, seat)
 
         def run(unit: Unit) -> HandAnswer:
@@ -118,46 +122,91 @@ METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
 class TableServicer:
     """Serves TableService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
-    def __init__(self, engine: Engine, tables: Tables, identify: Callable[[Any], str], metrics: Metrics) -> None:
-        """Serves with this writer and referee; `identify` names the caller of a call, and `metrics` counts calls."""
-        self._engine, self._tables, self._identify, self._metrics = engine, tables, identify, metrics
+    def __init__(self, engine: Engine, tables: Tables, metrics: Metrics, *, public_rail: bool = False) -> None:
+        """Serves with this writer and referee; `metrics` counts calls, `public_rail` lets anybody watch the rail."""
+        self._engine, self._tables, self._metrics, self._public_rail = engine, tables, metrics, public_rail
         self._requests = TableRequests(tables)
         self._feeds: WeakValueDictionary[bytes, HandFeed] = WeakValueDictionary()
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """Returns the handler to be added to a server."""
+    def handler(self, only: frozenset[str] | None = None) -> grpc.GenericRpcHandler:
+        """Returns the handler to be added to a server; `only` these calls, SERVICE/NAME, where not all are served."""
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             name: unary(self._answer(maker, kind), self._metrics.counter(name))
             for name, (maker, kind) in METHODS.items()
         }
         methods["WatchHand"] = grpc.unary_stream_rpc_method_handler(self._watch_hand)
-        return grpc.method_handlers_generic_handler("dealer.v1.TableService", methods)
+        service = "dealer.v1.TableService"
+        served = {name: each for name, each in methods.items() if only is None or f"{service}/{name}" in only}
+        return grpc.method_handlers_generic_handler(service, served)
 
-    def _command(self, maker: str, request: Any, caller: str) -> Command:
+    def _command(self, maker: str, request: Any, who: Caller) -> Command:
         if isinstance(request, pb.StartHandRequest):
-            run = self._requests.start_hand(request, caller)
-        else:
-            hand = requests.hand_id(request.hand_id)
-            run = describing_hand(getattr(self._requests, maker)(request, hand), hand, caller)
+            run = self._requests.start_hand(request, who.owner)
+            return Command(who.owner, run, requests.request_id(request.request_id), requests.body_digest(request))
+        hand = requests.hand_id(request.hand_id)
+        made = getattr(self._requests, maker)(request, hand)
         if isinstance(request, pb.GetTableHandRequest):
-            return Command(caller, run)
-        return Command(caller, run, requests.request_id(request.request_id), requests.body_digest(request))
+            self._require_rail(who)
+            return Command(who.owner, self._for(who, made, hand))
+        request_id, body = requests.request_id(request.request_id), requests.body_digest(request)
+        if who.role is Role.PUBLIC:
+            # The look-up is the authorisation, and request ids are the seat's.
+            seat, guard = request.seat, self._token_guard(hand, request.seat, request.token)
+            return Command(f"{hand.hex()}/{seat}", made, request_id, body, guard)
+        return Command(who.owner, self._for(who, made, hand, by_token=True), request_id, body)
+
+    def _for(
+        self, who: Caller, run: Callable[[Unit], T], hand: bytes, *, by_token: bool = False
+    ) -> Callable[[Unit], T]:
+        """Returns work that is done only with a hand that its caller may reach: a room its own tables'.
+
+        Where the work looks at a token itself (`by_token`), that is enough for a local caller, as for the public.
+        """
+
+        def checked(unit: Unit) -> T:
+            if who.role is Role.ROOM or (who.role is Role.LOCAL and not by_token):
+                unit.own_hand(hand, who.owner)
+            return run(unit)
+
+        return describing_hand(checked, hand, who.owner)
+
+    def _token_guard(self, hand: bytes, seat: int, token: bytes) -> Callable[[Unit], None]:
+        """Returns what refuses everything but a seat's token in one way: unknown hands, other seats, wrong tokens."""
+
+        def guard(unit: Unit) -> None:
+            try:
+                require_token(self._tables.tokens_of(unit, hand), seat, token)
+            except Refused:
+                raise Refused(Reason.WRONG_TOKEN, "this is not the token of a seat in this hand") from None
+
+        return guard
+
+    def _require_rail(self, who: Caller) -> None:
+        if who.role is Role.PUBLIC and not self._public_rail:
+            raise not_your_role(who)
 
     def _answer(self, maker: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:
-            caller = self._identify(context)
-            return await self._engine.submit(self._command(maker, requests.decode(kind, data), caller), context.peer())
+            who = caller()
+            command = self._command(maker, requests.decode(kind, data), who)
+            if who.role is not Role.PUBLIC:
+                return await self._engine.submit(command, context.peer())
+            async with alike():
+                return await self._engine.submit(command, context.peer())
 
         return answer
 
     async def _watch_hand(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
         try:
-            caller, connection = self._identify(context), context.peer()
+            who, connection = caller(), context.peer()
             request = requests.decode(pb.WatchHandRequest, data)
             hand = requests.hand_id(request.hand_id)
             seat, after = table_requests.watcher(request)
+            if seat == RAIL:
+                self._require_rail(who)
             with self._tables.watching(hand) as watcher:
-                refereed, began, closing = await self._look(request, caller, connection)
+                async with alike() if who.role is Role.PUBLIC else nullcontext():
+                    refereed, began, closing = await self._look(request, who, connection)
                 feed = self._feeds.get(hand)
                 if feed is None:
                     feed = self._feeds[hand] = HandFeed(began)
@@ -172,21 +221,25 @@ class TableServicer:
                     if refereed.state.waits_for is None:
                         async with feed.ending:
                             if not feed.ended:
-                                refereed, _, closing = await self._look(request, caller, connection)
+                                refereed, _, closing = await self._look(request, who, connection)
                                 feed.end(closing)
         except Exception as error:
             await abort(context, error)
 
     async def _look(
-        self, request: pb.WatchHandRequest, caller: str, connection: str
+        self, request: pb.WatchHandRequest, who: Caller, connection: str
     ) -> tuple[RefereedHand, types_pb2.Hand, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
         hand, seat, token = requests.hand_id(request.hand_id), request.seat, request.token
 
+        guard = self._token_guard(hand, seat, token) if who.role is Role.PUBLIC and seat != RAIL else None
+
         def run(unit: Unit) -> tuple[RefereedHand, types_pb2.Hand, Closing | None]:
+            if guard is not None:
+                guard(unit)
             refereed = self._tables.load(unit, hand)
             if seat != RAIL:
-                require_token(refereed, seat, token)
+                require_token(refereed.tokens, seat, token)
             live, began, closing = unit.hand(hand), types_pb2.Hand(), None
             answers.FullHand(unit, live).write_as_it_began(began)
             if live.close is not None:
@@ -194,4 +247,4 @@ class TableServicer:
                 unit.receipt_into(closing, "receipt", live.close)
             return refereed, began, closing
 
-        return await self._engine.do(describing_hand(run, hand, caller), connection)
+        return await self._engine.do(self._for(who, run, hand, by_token=seat != RAIL), connection)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from dealer.core.entries import decode
 from dealer.errors import Reason, Refused
 from dealer.games.plans import GAMES
 from dealer.service.writer.live import LiveHand, load_hand, sealed
@@ -90,6 +91,31 @@ class Unit:
         if found is None:
             found = self._state.live.get(hand) if self._below is None else self._below._known(hand)
         return found
+
+    def own_hand(self, hand: bytes, caller: str) -> LiveHand:
+        """Returns a hand of a caller's own table.
+
+        One of another's takes the same steps as one that never was, so that neither words nor time tell them apart.
+
+        Raises:
+            Refused: there is none of the caller's.
+        """
+        live = self._known(hand)
+        if live is not None and self._owner(live.state.table) == caller:
+            return live
+        row = self._state.store.hand(hand)
+        newest = self.start - 1
+        index = newest if row is None else row.commit if row.commit is not None else row.offer
+        owner = None
+        if index is not None and index >= 0:
+            owner = self._owner(str(decode(self.entry(index)).get("table", "")))
+        if row is None or owner != caller:
+            raise Refused(Reason.HAND_NOT_FOUND, "there is no such hand")
+        return self.hand(hand)
+
+    def _owner(self, table: str) -> str | None:
+        found = self.table(table)
+        return None if found is None else found.owner
 
     def table(self, table: str) -> TableRow | None:
         """Returns a table as it stands now; None if no hand was opened at it yet."""

@@ -53,12 +53,14 @@ class Command:
         run: changes the unit and builds the answer. What it raises is its own caller's alone, and nothing has changed.
         request: the request id; None for one that changes nothing.
         body: digest of method and field values.
+        guard: refuses the caller before even a repeat is looked for; None where its name is enough.
     """
 
     caller: str
     run: Callable[[Unit], HandAnswer] = field(repr=False)
     request: bytes | None = None
     body: bytes = b""
+    guard: Callable[[Unit], None] | None = field(default=None, repr=False)
 
 
 Answered = Callable[[Any, Exception | None], None]
@@ -347,6 +349,8 @@ class Engine:
     ) -> None:
         command = pending.command
         try:
+            if command is not None and command.guard is not None:
+                command.guard(unit)
             if command is not None and command.request is not None:
                 key = (command.caller, command.request)
                 if (first := firsts.get(key)) is not None:

@@ -1,0 +1,165 @@
+"""The gate that every call goes through: who calls, whether its role may, and whether a stream's caller still may.
+
+One listener has one gate. Nothing that a caller sends as metadata is looked at.
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from dealer.errors import Reason, Refused
+from dealer.service.rpc.certificates import Callers
+from dealer.service.rpc.roles import LOCAL, LOCAL_OWNER, PUBLIC, Caller, Role, require_role, set_caller
+from dealer.service.rpc.status import abort
+
+Identify = Callable[[Any], Caller]
+"""Says who makes a call, by its context; raises `Refused` if that is nobody."""
+
+_TLS = b"TLSv1.3"
+AGAIN_SECONDS = 60.0
+
+
+def local_only(context: Any) -> Caller:
+    """Identifies the callers of a listener without TLS, on the loopback or a Unix socket."""
+    return LOCAL
+
+
+def public_only(context: Any) -> Caller:
+    """Identifies the callers of the public listener, whatever they show."""
+    _require_tls_version(context)
+    return PUBLIC
+
+
+def meshed(context: Any) -> Caller:
+    """Identifies callers where a mesh brings the TLS: one room over TCP, and never an operator."""
+    return LOCAL if _is_unix(context) else Caller(Role.ROOM, LOCAL_OWNER)
+
+
+def by_certificate(callers: Callers) -> Identify:
+    """Returns what identifies callers by their certificates; on a Unix socket they are local."""
+
+    def identify(context: Any) -> Caller:
+        if _is_unix(context):
+            return LOCAL
+        _require_tls_version(context)
+        shown = context.auth_context()
+        chain = shown.get("x509_pem_cert_chain") or shown.get("x509_pem_cert") or [b""]
+        if not chain[0]:
+            raise Refused(Reason.NO_IDENTITY, "the connection shows no certificate")
+        return callers.judge(chain[0])
+
+    return identify
+
+
+def _is_unix(context: Any) -> bool:
+    return str(context.peer()).startswith("unix:")
+
+
+def _require_tls_version(context: Any) -> None:
+    versions = context.auth_context().get("ssl_tls_version")
+    if versions is not None and versions[0] != _TLS:
+        raise Refused(Reason.NO_IDENTITY, "TLS 1.3 is needed")
+
+
+class Gate(grpc.aio.ServerInterceptor):
+    """Judges each call before anything else, and open streams again and again."""
+
+    def __init__(self, identify: Identify, again_seconds: float = AGAIN_SECONDS) -> None:
+        """Judges with `identify`, and the callers of open streams once in so many seconds."""
+        self._identify, self._again = identify, again_seconds
+
+    async def intercept_service(
+        self,
+        continuation: "Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]]",
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
+        """Returns the handler of a call behind the gate; what is not served stays unknown."""
+        handler: Any = await continuation(handler_call_details)
+        if handler is None:
+            return None
+        method = str(handler_call_details.method).removeprefix("/")
+        asked, answered = (
+            "stream" if each else "unary" for each in (handler.request_streaming, handler.response_streaming)
+        )
+        kind, streams = f"{asked}_{answered}", "stream" in (asked, answered)
+        make: Any = getattr(grpc, f"{kind}_rpc_method_handler")
+        behind = (
+            self._streaming(getattr(handler, kind), method) if streams else self._single(getattr(handler, kind), method)
+        )
+        return make(behind, handler.request_deserializer, handler.response_serializer)  # type: ignore[no-any-return]
+
+    async def _admit(self, context: Any, method: str) -> None:
+        try:
+            who = self._identify(context)
+            require_role(who, method)
+        except Refused as refused:
+            await abort(context, refused)
+        set_caller(who)
+
+    def _single(self, serve: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
+        async def call(request: Any, context: Any) -> Any:
+            await self._admit(context, method)
+            answer = serve(request, context)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return call
+
+    def _streaming(self, serve: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
+        if inspect.isasyncgenfunction(serve):
+
+            async def yielding(request: Any, context: Any) -> AsyncIterator[Any]:
+                await self._admit(context, method)
+                with _Judged(self._identify, context, self._again) as judged:
+                    try:
+                        async for response in serve(request, context):
+                            yield response
+                    except asyncio.CancelledError:
+                        await judged.end()
+                        raise
+
+            return yielding
+
+        async def writing(request: Any, context: Any) -> None:
+            await self._admit(context, method)
+            with _Judged(self._identify, context, self._again) as judged:
+                try:
+                    await serve(request, context)
+                except asyncio.CancelledError:
+                    await judged.end()
+                    raise
+
+        return writing
+
+
+class _Judged:
+    """Judges the caller of an open stream again and again, and ends the stream once it is nobody any more."""
+
+    def __init__(self, identify: Identify, context: Any, seconds: float) -> None:
+        self._identify, self._context, self._seconds = identify, context, seconds
+        self._task = asyncio.current_task()
+        self._refused: Refused | None = None
+
+    def __enter__(self) -> "_Judged":
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._judge)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+
+    def _judge(self) -> None:
+        try:
+            self._identify(self._context)
+        except Refused as refused:
+            self._refused = refused
+            if self._task is not None:
+                self._task.cancel()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._judge)
+
+    async def end(self) -> None:
+        """Ends the call with the refusal, if that is why it was cancelled."""
+        if self._refused is not None:
+            await abort(self._context, self._refused)

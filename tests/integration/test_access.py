@@ -1,0 +1,573 @@
+"""Connections, identities and roles (docs/access.md): real certificates, a real dealer behind TLS, every cell."""
+
+import asyncio
+import shutil
+import statistics
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dealer.client import CallError, Client, Retry, tls_credentials
+from dealer.service.rpc.roles import METHODS, SERVICES, Role
+from dealer.service.settings import Settings, Tls
+from dealer.v1 import dealer_pb2, dealer_pb2_grpc, log_pb2, log_pb2_grpc, table_pb2, table_pb2_grpc, types_pb2
+from tests.integration.access_room import (
+    DOMAIN,
+    SERVER,
+    Certificates,
+    TlsDealer,
+    behind_tls,
+    channel_to,
+    openssl,
+    status,
+)
+from tests.integration.inside import dealer_inside
+from tests.integration.running import Running, rid, run_tool, running
+from tests.integration.table_room import STAKES
+
+URI = x509.UniformResourceIdentifier
+ID = f"spiffe://{DOMAIN}/cutcard/room/room-a"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    made = Certificates(tmp_path_factory.mktemp("certificates") / "c")
+    made.ca()
+    made.issue("server", *SERVER)
+    made.issue("a", "--room", "room-a")
+    made.issue("b", "--room", "room-b")
+    made.issue("op", "--operator", "olga")
+    return made
+
+
+@dataclass
+class Room:
+    """A caller's stubs, and calls in its name."""
+
+    channel: grpc.Channel
+
+    def __post_init__(self) -> None:
+        self.dealer = dealer_pb2_grpc.DealerServiceStub(self.channel)
+        self.table = table_pb2_grpc.TableServiceStub(self.channel)
+        self.log = log_pb2_grpc.LogServiceStub(self.channel)
+
+    def open(self, table: str, **more: Any) -> types_pb2.Hand:
+        usual = {"request_id": rid(), "game": 1, "seats": [1, 2], "reveal": types_pb2.REVEAL_PUBLIC}
+        return self.dealer.OpenHand(dealer_pb2.OpenHandRequest(table=table, **{**usual, **more})).hand
+
+    def start(self, table: str) -> table_pb2.StartHandResponse:
+        seats = [table_pb2.SeatStack(seat=seat, stack=1000) for seat in (1, 2)]
+        usual = {"request_id": rid(), "game": 1, "stakes": STAKES, "reveal": types_pb2.REVEAL_PUBLIC}
+        return self.table.StartHand(table_pb2.StartHandRequest(table=table, seats=seats, **usual))
+
+
+@dataclass
+class Setting:
+    """A dealer behind TLS with a hand of room-a at each service, and everybody's connections."""
+
+    dealer: TlsDealer
+    certificates: Certificates
+    rooms: dict[str, Room]
+    hand: str
+    started: table_pb2.StartHandResponse
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory, certificates: Certificates) -> Iterator[Setting]:
+    folder = tmp_path_factory.mktemp("dealer")
+    folder.chmod(0o700)
+    with behind_tls(folder / "data", certificates, "--listen", f"unix:{folder}/s") as dealer:
+        address = dealer.address
+        with (
+            channel_to(address, certificates.credentials("a")) as a,
+            channel_to(address, certificates.credentials("b")) as b,
+            channel_to(address, certificates.credentials("op")) as op,
+            channel_to(dealer.public, certificates.credentials(None)) as public,
+            channel_to(dealer.unix, None) as local,
+        ):
+            named = (("a", a), ("b", b), ("operator", op), ("public", public), ("local", local))
+            rooms = {name: Room(channel) for name, channel in named}
+            hand = rooms["a"].open("a-1").hand_id
+            yield Setting(dealer, certificates, rooms, hand, rooms["a"].start("a-2"))
+
+
+def calls_of(room: Room, hand: str, started: table_pb2.StartHandResponse, table: str) -> dict[str, Callable[[], Any]]:
+    """Every call of DealerService, TableService and LogService, for a hand that is not changed by it."""
+    token, table_hand = started.tokens[0].token, started.table_hand.hand_id
+    d, t, request = dealer_pb2, table_pb2, rid()
+
+    def watch(seat: int, token: bytes = b"") -> Any:
+        stream = room.table.WatchHand(t.WatchHandRequest(hand_id=table_hand, seat=seat, token=token))
+        first = next(stream)
+        stream.cancel()
+        return first
+
+    def play() -> Any:
+        one = d.PlayRequest(correlation_id="1", get_hand=d.GetHandRequest(hand_id=hand))
+        return next(room.dealer.PlayHands(iter([d.PlayHandsRequest(requests=[one])])))
+
+    wrong_turn = t.ActRequest(
+        request_id=rid(), hand_id=table_hand, seat=started.tokens[0].seat, token=token, action=t.ACTION_RAISE, amount=1
+    )
+    return {
+        "OpenHand": lambda: room.open(table),
+        "SubmitEntropy": lambda: room.dealer.SubmitEntropy(
+            d.SubmitEntropyRequest(request_id=request, hand_id=hand, contributor="x", value=bytes(32))
+        ),
+        "LockDeck": lambda: room.dealer.LockDeck(d.LockDeckRequest(request_id=rid(), hand_id=hand)),
+        "DealStreet": lambda: room.dealer.DealStreet(d.DealStreetRequest(request_id=rid(), hand_id=hand, street=2)),
+        "DrawCards": lambda: room.dealer.DrawCards(
+            d.DrawCardsRequest(request_id=rid(), hand_id=hand, draws=[d.Draw(seat=1, face=1)])
+        ),
+        "FoldSeat": lambda: room.dealer.FoldSeat(d.FoldSeatRequest(request_id=rid(), hand_id=hand, seat=1)),
+        "ShowCards": lambda: room.dealer.ShowCards(d.ShowCardsRequest(request_id=rid(), hand_id=hand, positions=[0])),
+        "CloseHand": lambda: room.dealer.CloseHand(d.CloseHandRequest(request_id=rid(), hand_id=hand)),
+        "VoidHand": lambda: room.dealer.VoidHand(
+            d.VoidHandRequest(request_id=rid(), hand_id=str(uuid.uuid4()), reason=1)
+        ),
+        "GetHand": lambda: room.dealer.GetHand(d.GetHandRequest(hand_id=hand)),
+        "PlayHands": play,
+        "StartHand": lambda: room.start(f"{table}-t"),
+        "Act": lambda: room.table.Act(wrong_turn),
+        "LeaveHand": lambda: room.table.LeaveHand(
+            t.LeaveHandRequest(request_id=rid(), hand_id=table_hand, seat=9, token=token)
+        ),
+        "WatchHand": lambda: watch(started.tokens[0].seat, token),
+        "WatchHand (rail)": lambda: watch(0),
+        "GetTableHand": lambda: room.table.GetTableHand(t.GetTableHandRequest(hand_id=table_hand)),
+        "GetCheckpoint": lambda: room.log.GetCheckpoint(log_pb2.GetCheckpointRequest()),
+        "GetReceipt": lambda: room.log.GetReceipt(log_pb2.GetReceiptRequest(index=0)),
+        "GetConsistencyProof": lambda: room.log.GetConsistencyProof(log_pb2.GetConsistencyProofRequest()),
+        "ListEntries": lambda: next(room.log.ListEntries(log_pb2.ListEntriesRequest())),
+        "Check": lambda: health_pb2_grpc.HealthStub(room.channel).Check(health_pb2.HealthCheckRequest()),
+    }
+
+
+DEALER = [
+    "OpenHand",
+    "SubmitEntropy",
+    "LockDeck",
+    "DealStreet",
+    "DrawCards",
+    "FoldSeat",
+    "ShowCards",
+    "CloseHand",
+    "VoidHand",
+    "GetHand",
+    "PlayHands",
+]
+EVERYBODY = ["GetCheckpoint", "GetReceipt", "GetConsistencyProof", "ListEntries", "Check"]
+DENIED = ("PERMISSION_DENIED", "NOT_YOUR_ROLE")
+UNSERVED = ("UNIMPLEMENTED", "")
+NOT_FOUND = ("NOT_FOUND", "HAND_NOT_FOUND")
+
+
+def test_every_cell_of_the_table(setting: Setting, record_property: Callable[[str, object], None]) -> None:
+    cells = refusals = 0
+    for name, room in setting.rooms.items():
+        for call, make in calls_of(room, setting.hand, setting.started, f"new-{name}").items():
+            found = status(make)
+            cells += 1
+            refusals += found[0] != "OK"
+            said = (name, call, found)
+            if call in EVERYBODY:
+                assert found == ("OK", ""), said
+            elif name == "operator":
+                assert found == DENIED, said
+            elif name == "public":
+                if call in DEALER or call == "StartHand":
+                    assert found == UNSERVED, said
+                elif call in ("GetTableHand", "WatchHand (rail)"):
+                    assert found == DENIED, said
+                else:
+                    assert found != DENIED, said
+            elif name == "b" and call in (
+                *DEALER[1:-1],
+                "Act",
+                "LeaveHand",
+                "WatchHand",
+                "WatchHand (rail)",
+                "GetTableHand",
+            ):
+                assert found == NOT_FOUND, said
+            else:
+                assert found not in (DENIED, UNSERVED), said
+    record_property("cells", cells)
+    record_property("refusals", refusals)
+    assert (cells, refusals > 40) == (110, True)
+
+
+def test_the_table_in_code_has_every_call_that_is_served() -> None:
+    modules = (dealer_pb2, table_pb2, log_pb2)
+    for module in modules:
+        for service in module.DESCRIPTOR.services_by_name.values():
+            for method in service.methods:
+                assert service.full_name in SERVICES or f"{service.full_name}/{method.name}" in METHODS
+    assert all(Role.OPERATOR not in roles for roles in METHODS.values())
+
+
+def test_tables_hands_and_request_ids_belong_to_their_room(setting: Setting) -> None:
+    a, b = setting.rooms["a"], setting.rooms["b"]
+    assert status(lambda: b.open("a-1")) == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM")
+    assert status(lambda: b.start("a-2")) == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM")
+    assert status(lambda: setting.rooms["local"].open("a-1")) == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM")
+    request = rid()
+    assert a.open("a-3", request_id=request).hand_id == a.open("a-3", request_id=request).hand_id
+    assert b.open("b-3", request_id=request).table == "b-3"
+    assert status(lambda: a.open("a-4", request_id=request)) == ("ALREADY_EXISTS", "REQUEST_ID_REUSED")
+
+
+def timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    status(call)
+    return time.perf_counter() - start
+
+
+def alike(one: Callable[[], Any], other: Callable[[], Any], rounds: int) -> None:
+    """Requires two refusals to be told apart by nothing: same words, and times whose medians are within their noise."""
+    with pytest.raises(grpc.RpcError) as first:
+        one()
+    with pytest.raises(grpc.RpcError) as second:
+        other()
+    assert (first.value.code(), first.value.details()) == (second.value.code(), second.value.details())
+    times = [(timed(one), timed(other)) for _ in range(rounds)]
+    medians = [statistics.median(column) for column in zip(*times, strict=True)]
+    spread = statistics.quantiles([time for pair in times for time in pair], n=4)
+    assert abs(medians[0] - medians[1]) < max(0.5 * (spread[2] - spread[0]), 1e-4), (medians, spread)
+
+
+def test_another_room_s_hand_is_like_one_that_never_was(setting: Setting) -> None:
+    b, get = setting.rooms["b"], dealer_pb2.GetHandRequest
+    alike(
+        lambda: b.dealer.GetHand(get(hand_id=setting.hand)),
+        lambda: b.dealer.GetHand(get(hand_id=str(uuid.uuid4()))),
+        1_000,
+    )
+
+
+def test_on_the_public_listener_everything_wrong_is_a_wrong_token(setting: Setting) -> None:
+    public, token = setting.rooms["public"], setting.started.tokens[0]
+    right = setting.started.table_hand.hand_id
+
+    def act(hand: str, seat: int, token: bytes) -> Callable[[], Any]:
+        request = table_pb2.LeaveHandRequest(request_id=rid(), hand_id=hand, seat=seat, token=token)
+        return lambda: public.table.LeaveHand(request)
+
+    wrong = [
+        act(str(uuid.uuid4()), token.seat, token.token),
+        act(setting.hand, token.seat, token.token),
+        act(right, 9, token.token),
+        act(right, token.seat, bytes(32)),
+        act(right, token.seat, b""),
+    ]
+    for call in wrong:
+        assert status(call) == ("PERMISSION_DENIED", "WRONG_TOKEN")
+    alike(wrong[0], wrong[3], 40)
+    watch = table_pb2.WatchHandRequest(hand_id=right, seat=token.seat, token=bytes(32))
+    assert status(lambda: next(public.table.WatchHand(watch))) == ("PERMISSION_DENIED", "WRONG_TOKEN")
+
+
+def test_a_player_acts_and_watches_on_the_public_listener_and_a_repeat_needs_its_token(setting: Setting) -> None:
+    public, started = setting.rooms["public"], setting.rooms["a"].start("a-play")
+    seat = started.table_hand.to_act
+    token = next(each.token for each in started.tokens if each.seat == seat)
+    option = started.table_hand.options[0]
+    request = table_pb2.ActRequest(
+        request_id=rid(), hand_id=started.table_hand.hand_id, seat=seat, token=token, action=option.action,
+        amount=option.amount,
+    )  # fmt: skip
+    answer = public.table.Act(request)
+    assert public.table.Act(request) == answer
+    request.token = bytes(32)
+    assert status(lambda: public.table.Act(request)) == ("PERMISSION_DENIED", "WRONG_TOKEN")
+    watch = public.table.WatchHand(table_pb2.WatchHandRequest(hand_id=request.hand_id, seat=seat, token=token))
+    assert next(watch).event.sequence == 1
+    watch.cancel()
+
+
+IDENTITIES: dict[str, dict[str, Any]] = {
+    "no URI": {"names": [x509.DNSName("room-a")]},
+    "no names, the id as common name": {"names": [], "subject": ID},
+    "the id as a DNS name": {"names": [x509.DNSName(ID)]},
+    "two URIs": {"names": [URI(ID), URI(f"spiffe://{DOMAIN}/cutcard/room/room-b")]},
+    "a second URI of another kind": {"names": [URI(ID), URI("https://example.com/")]},
+    "another domain": {"names": [URI("spiffe://example.org/cutcard/room/room-a")]},
+    "a sub-domain": {"names": [URI(f"spiffe://x.{DOMAIN}/cutcard/room/room-a")]},
+    "upper case": {"names": [URI(f"spiffe://{DOMAIN.upper()}/cutcard/room/room-a")]},
+    "another role": {"names": [URI(f"spiffe://{DOMAIN}/cutcard/admin/room-a")]},
+    "local as a name": {"names": [URI(f"spiffe://{DOMAIN}/cutcard/room/local")]},
+    "dots as a name": {"names": [URI(f"spiffe://{DOMAIN}/cutcard/room/..")]},
+    "a final slash": {"names": [URI(f"{ID}/")]},
+    "a query": {"names": [URI(f"{ID}?x")]},
+    "a port": {"names": [URI(f"spiffe://{DOMAIN}:1/cutcard/room/room-a")]},
+    "percent": {"names": [URI(f"spiffe://{DOMAIN}/cutcard/room/room%2da")]},
+    "more path": {"names": [URI(f"{ID}/x")]},
+    "a line's end": {"names": [URI(f"{ID}\n")]},
+    "a CA's certificate": {"names": [URI(ID)], "authority": True},
+    "for servers": {"names": [URI(ID)], "use": x509.oid.ExtendedKeyUsageOID.SERVER_AUTH},
+    "expired": {"names": [URI(ID)], "days": (-3, -1)},
+    "not yet": {"names": [URI(ID)], "days": (1, 3)},
+}
+
+
+@pytest.mark.parametrize("what", IDENTITIES)
+def test_who_is_nobody(setting: Setting, what: str) -> None:
+    name = what.replace(" ", "-")
+    setting.certificates.odd(name, **IDENTITIES[what])
+    with channel_to(setting.dealer.address, setting.certificates.credentials(name)) as channel:
+        log = log_pb2_grpc.LogServiceStub(channel)
+        found = status(lambda: log.GetCheckpoint(log_pb2.GetCheckpointRequest(), timeout=20))
+    # A certificate that TLS itself refuses never gets as far as a call.
+    assert found in (("UNAUTHENTICATED", "NO_IDENTITY"), ("UNAVAILABLE", "")), found
+
+
+def test_a_plain_certificate_of_another_ca_and_what_a_caller_says_of_itself_count_for_nothing(setting: Setting) -> None:
+    setting.certificates.ca("other")
+    setting.certificates.issue("foreign", "--room", "room-a", ca="other")
+    setting.certificates.odd("plain", [URI(ID)])
+    foreign = setting.certificates.credentials("foreign")
+    with channel_to(setting.dealer.address, foreign) as channel:
+        assert status(lambda: Room(channel).open("x")) == ("UNAVAILABLE", "")
+    with channel_to(setting.dealer.address, setting.certificates.credentials("plain")) as channel:
+        assert status(lambda: Room(channel).open("a-plain")) == ("OK", "")
+    said = (("x-forwarded-client-cert", f"URI={ID}"), ("spiffe-id", ID))
+    request = dealer_pb2.GetHandRequest(hand_id=setting.hand)
+    assert status(lambda: setting.rooms["b"].dealer.GetHand(request, metadata=said)) == NOT_FOUND
+    with channel_to(setting.dealer.address, setting.certificates.credentials(None)) as channel:
+        assert status(lambda: Room(channel).open("x")) == ("UNAVAILABLE", "")
+    with channel_to(setting.dealer.public, setting.certificates.credentials("op")) as channel:
+        assert status(lambda: Room(channel).open("x")) == UNSERVED
+
+
+NODE_CALL = """
+const h2 = require("http2"), fs = require("fs");
+const [address, ca, version] = process.argv.slice(1);
+const options = {ca: fs.readFileSync(ca), maxVersion: version, servername: "localhost"};
+const session = h2.connect("https://" + address, options);
+session.on("error", error => { console.log("error", error.code); process.exit(0); });
+const call = session.request({":method": "POST", ":path": "/dealer.v1.LogService/GetCheckpoint",
+  "content-type": "application/grpc", te: "trailers"});
+const told = headers => headers["grpc-status"] && console.log(headers["grpc-status"], headers["grpc-message"] || "");
+call.on("response", told);
+call.on("trailers", told);
+call.on("data", () => {});
+call.on("end", () => session.close());
+call.end(Buffer.alloc(5));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
+def test_tls_1_2_is_refused_before_anything_else(setting: Setting) -> None:
+    ca = str(setting.certificates.path("ca"))
+
+    def answer(version: str) -> str:
+        command = ["node", "-e", NODE_CALL, setting.dealer.public, ca, version]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+    assert answer("TLSv1.3") == "0"
+    assert answer("TLSv1.2").startswith("16 ")  # UNAUTHENTICATED
+    assert "TLS" in answer("TLSv1.2")
+
+
+def test_a_new_certificate_is_taken_under_load_without_a_failed_call(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    certificates.issue("server-2", *SERVER)
+    for end in ("pem", "key"):
+        (tmp_path / f"s.{end}").write_bytes(certificates.path("server", end).read_bytes())
+    options = ("--tls-cert", str(tmp_path / "s.pem"), "--tls-key", str(tmp_path / "s.key"))
+    failed: list[object] = []
+    done = threading.Event()
+    with behind_tls(tmp_path / "data", certificates, *options) as dealer:
+
+        def load() -> None:
+            while not done.is_set():
+                with channel_to(dealer.address, certificates.credentials("a")) as channel:
+                    found = status(lambda: Room(channel).log.GetCheckpoint(log_pb2.GetCheckpointRequest(), timeout=20))
+                    if found != ("OK", ""):
+                        failed.append(found)
+
+        def serial() -> int:
+            text = openssl("s_client", "-connect", dealer.public, "-tls1_3", "-showcerts")
+            pem = text[text.index("-----BEGIN") : text.index("-----END") + 30]
+            return x509.load_pem_x509_certificate(pem.encode()).serial_number
+
+        threads = [threading.Thread(target=load) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        assert serial() == certificates.certificate("server").serial_number
+        (tmp_path / "s.pem").write_bytes(
+            certificates.path("server-2").read_bytes()
+        )  # not its key yet: the old pair stays
+        assert serial() == certificates.certificate("server").serial_number
+        (tmp_path / "s.key").write_bytes(certificates.path("server-2", "key").read_bytes())
+        deadline = time.monotonic() + 20
+        while serial() != certificates.certificate("server-2").serial_number:
+            assert time.monotonic() < deadline
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+
+
+def test_a_revoked_certificate_ends_calls_by_its_fingerprint_or_serial(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    certificates.issue("c", "--room", "room-c")
+    revoked = tmp_path / "revoked"
+    revoked.write_text("# none yet\n")
+    with (
+        behind_tls(tmp_path / "data", certificates, "--revoked", str(revoked)) as dealer,
+        channel_to(dealer.address, certificates.credentials("c")) as channel,
+    ):
+        room = Room(channel)
+        room.open("c-1")
+        certificate = certificates.certificate("c")
+        marks = (certificate.fingerprint(hashes.SHA256()).hex(":"), f"{certificate.serial_number:x}".upper())
+        for mark in marks:
+            revoked.write_text(f"{mark}  # lost laptop\n")
+            assert status(lambda: room.open(f"c-{rid()[:8]}")) == ("UNAUTHENTICATED", "NO_IDENTITY")
+            revoked.write_text("")
+            assert status(lambda: room.open(f"c-{rid()[:8]}")) == ("OK", "")
+        revoked.write_text("no hex at all\n")  # the list in use stays
+        assert status(lambda: room.open("c-4")) == ("OK", "")
+
+
+async def test_an_open_stream_ends_once_its_caller_s_certificate_holds_no_more(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    revoked = tmp_path / "revoked"
+    revoked.write_text("")
+    path = certificates.path
+    tls = Tls(path("server"), path("server", "key"), path("ca"), DOMAIN, revoked)
+    settings = Settings(tls=tls, judge_seconds=0.05, grace_seconds=1)
+    async with (
+        dealer_inside(tmp_path / "data", settings=settings) as (dealer, _),
+        grpc.aio.secure_channel(dealer.address, certificates.credentials("a")) as channel,
+    ):
+        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
+        play = dealer_pb2_grpc.DealerServiceStub(channel).PlayHands()
+        await play.wait_for_connection()
+        revoked.write_text(f"{certificates.certificate('a').serial_number:x}\n")
+        for stream in (watch, play):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await asyncio.wait_for(stream.read(), 20)
+            assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_the_client_checks_the_server_s_name_and_deals_over_tls(setting: Setting) -> None:
+    path = setting.certificates.path
+    key = setting.dealer.verifier_key()
+    own = tls_credentials(path("ca"), path("b"), path("b", "key"))
+    async with Client(setting.dealer.address, key, credentials=own) as client:
+        hand = await client.open_hand("b-client", [1, 2])
+        assert len(await hand.deal_street("third")) == 6
+    # A room's certificate is of the same CA; it bears no server's name.
+    with behind_tls_as_room(setting) as address:
+        async with Client(address, key, credentials=own, retry=Retry(seconds=0.5)) as client:
+            with pytest.raises(CallError):
+                await client.refresh()
+
+
+def behind_tls_as_room(setting: Setting) -> Any:
+    """A dealer that shows room-a's certificate as its own."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def serve() -> Iterator[str]:
+        folder = setting.dealer.data.parent / "posing"
+        folder.mkdir()
+        with behind_tls(folder / "data", setting.certificates, *setting.certificates.options("a")) as dealer:
+            yield dealer.address
+
+    return serve()
+
+
+def test_the_auditor_reads_the_public_listener_over_tls(setting: Setting) -> None:
+    words = ("verify", f"grpcs://{setting.dealer.public}", "--key", setting.dealer.verifier_key())
+    ca = ("--ca", str(setting.certificates.path("ca")))
+    assert run_tool("audit", *words, *ca).returncode == 3  # hands are open
+    assert run_tool("audit", *words).returncode == 4
+
+
+def test_a_unix_socket_is_the_user_s_own_from_the_start_and_goes_with_the_server(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    path = tmp_path / "s"
+    with running(tmp_path / "data", "--listen", f"unix:{path}") as dealer:
+        assert path.stat().st_mode & 0o777 == 0o600
+        with channel_to(f"unix:{path}", None) as channel:
+            assert Room(channel).open("t").number == 1
+        second = run_tool("dealer", "serve", "--data-dir", tmp_path / "two", "--dev", "--listen", f"unix:{path}")
+        assert (second.returncode, "is another server there?" in second.stderr) == (1, True)
+        dealer.kill()
+    assert path.is_socket()
+    with running(tmp_path / "data", "--listen", f"unix:{path}") as dealer:  # what a kill left over is replaced
+        assert dealer.stop() == 0
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("what", ["file", "link", "folder", "long", "relative", "abstract", "writable"])
+def test_a_socket_s_place_that_is_none_is_refused_and_left_alone(tmp_path: Path, what: str) -> None:
+    tmp_path.chmod(0o700)
+    path = tmp_path / "s"
+    match what:
+        case "file":
+            path.write_text("mine")
+        case "link":
+            path.symlink_to(tmp_path / "elsewhere")
+        case "folder":
+            path.mkdir()
+        case "writable":
+            (tmp_path / "open").mkdir()
+            (tmp_path / "open").chmod(0o777)
+            path = tmp_path / "open" / "s"
+    named = {"long": "/" + "x" * 107, "relative": "s", "abstract": "@s"}.get(what, str(path))
+    done = run_tool("dealer", "serve", "--data-dir", tmp_path / "d", "--dev", "--listen", f"unix:{named}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert {"file": path.is_file(), "link": path.is_symlink(), "folder": path.is_dir()}.get(what, True)
+
+
+def test_a_pair_that_cannot_be_used_is_refused_at_the_start_in_one_line(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    certificates.odd("old", [x509.DNSName("localhost")], days=(-3, -1), use=x509.oid.ExtendedKeyUsageOID.SERVER_AUTH)
+    path = certificates.path
+    for certificate, key, says in (
+        (path("server"), path("a", "key"), "is not the key of"),
+        (path("old"), path("old", "key"), "expired"),
+        (path("nowhere"), path("a", "key"), "cannot be read"),
+        (path("server", "key"), path("server", "key"), "no certificate"),
+    ):
+        options = certificates.options()
+        options[1], options[3] = str(certificate), str(key)
+        done = run_tool("dealer", "serve", "--data-dir", tmp_path / "d", "--dev", "--listen", "0.0.0.0:0", *options)
+        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+        assert says in done.stderr
+    done = run_tool("dealer", "serve", "--data-dir", tmp_path / "d", "--dev", *certificates.options()[:6])
+    assert (done.returncode, "--trust-domain" in done.stderr) == (2, True)
+
+
+def test_without_tls_anywhere_is_said_each_time_and_tcp_callers_are_one_room(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    options = ("--insecure-listen-anywhere", "--listen", "0.0.0.0:0", "--listen", f"unix:{tmp_path}/s")
+    dealer = Running(tmp_path / "data", options)
+    dealer.start()
+    try:
+        assert "in the clear" in dealer.log_lines()
+        with channel_to(dealer.address, None) as over_tcp, channel_to(f"unix:{tmp_path}/s", None) as local:
+            assert Room(over_tcp).open("t").number == 1
+            assert status(lambda: Room(local).open("t")) == ("FAILED_PRECONDITION", "TABLE_BUSY")
+    finally:
+        dealer.kill()

@@ -94,6 +94,19 @@ class Unit:
             found = self._state.live.get(hand) if self._below is None else self._below._known(hand)
         return found
 
+    def in_play(self) -> dict[bytes, LiveHand]:
+        """Returns the hands in play by their ids, in no order."""
+        found = dict(self._state.live) if self._below is None else self._below.in_play()
+        for id_, hand in self.hands.items():
+            found.pop(id_, None)
+            if hand.state.in_play:
+                found[id_] = hand
+        return found
+
+    def touched(self, hand: bytes) -> int:
+        """Returns when a hand in play was changed last, or read back; Unix milliseconds."""
+        return self._state.touched.get(hand, self.now)
+
     def own_hand(self, hand: bytes, caller: str) -> LiveHand:
         """Returns a hand of a caller's own table.
 

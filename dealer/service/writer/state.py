@@ -71,6 +71,7 @@ class State:
         recorded: the referee's hands in memory; the writer's thread's alone.
         seed_keys: for each key at rest of hands in play, how many it seals; the writer's thread's alone.
         waited: when what hands in play wait for was asked, on the monotonic clock, of those read at the last `load`.
+        touched: when each hand in play was changed last, Unix milliseconds, or read back; the writer's thread's alone.
         commits: how many there were; counted on the writer's thread, read by any.
     """
 
@@ -80,6 +81,7 @@ class State:
         """Reads nothing yet; that is for `load`."""
         self.sources, self.limits, self.vault, self.signer = sources, limits, vault, signer
         self.commits = 0
+        self.touched: dict[bytes, int] = {}
         self._open_store = open_store
         self._opened: Store | None = None
         self.note = ""
@@ -110,6 +112,8 @@ class State:
         now = time.monotonic()
         self.waited = {hand: now - seconds for hand, seconds in self.store.waited().items()}
         self.seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
+        read_at = self.sources.clock()
+        self.touched = {hand: self.touched.get(hand, read_at) for hand in self.live}
 
     def load_anew(self) -> None:
         """Reads it again: of a batch that failed everything may be durable, or nothing."""
@@ -185,18 +189,21 @@ class State:
         if len(self._tables) > _TABLE_CACHE:
             self._tables.clear()
         self._tables.update(tables)
-        self._keep_recorded(recorded, hands)
-        return self._take_hands(hands)
+        now = self.sources.clock()
+        self._keep_recorded(recorded, hands, now)
+        return self._take_hands(hands, now)
 
-    def _take_hands(self, hands: Mapping[bytes, LiveHand]) -> list[int]:
+    def _take_hands(self, hands: Mapping[bytes, LiveHand], now: int) -> list[int]:
         freed = set[int]()
         for name, hand in hands.items():
             before = self.live.pop(name, None)
+            self.touched.pop(name, None)
             if before is not None and before.key is not None:
                 self.seed_keys[before.key] -= 1
                 freed.add(before.key)
             if hand.state.in_play:
                 self.live[name] = hand
+                self.touched[name] = now
                 if hand.key is not None:
                     self.seed_keys[hand.key] += 1
         spent = [key for key in freed if not self.seed_keys[key]]
@@ -204,12 +211,16 @@ class State:
             del self.seed_keys[key]
         return spent
 
-    def _keep_recorded(self, recorded: Mapping[bytes, Recorded], hands: Mapping[bytes, LiveHand]) -> None:
+    def _keep_recorded(self, recorded: Mapping[bytes, Recorded], hands: Mapping[bytes, LiveHand], now: int) -> None:
         """Keeps the referee's hands in memory, and of those that are over the last ones."""
+        for id_, made in recorded.items():
+            known = self.recorded.get(id_)
+            if id_ in self.touched and known is not None and known.pieces < made.pieces:
+                self.touched[id_] = now
         self.recorded.update(recorded)
         for hand in recorded:
-            now = hands.get(hand) or self.live.get(hand)
-            if now is None or not now.state.in_play:
+            stands = hands.get(hand) or self.live.get(hand)
+            if stands is None or not stands.state.in_play:
                 self._recorded_over.append(hand)
         while len(self._recorded_over) > _RECORDED_OVER:
             self.recorded.pop(self._recorded_over.popleft(), None)

@@ -17,7 +17,7 @@ import structlog
 from dealer.core.hand import Status, VoidReason, over
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.service.referee import record, steps
-from dealer.service.referee.clocks import Clocks, seconds_left
+from dealer.service.referee.clocks import Clocks
 from dealer.service.referee.record import RefereedHand
 from dealer.service.referee.watchers import Watcher, Watchers
 from dealer.service.writer import hands
@@ -94,9 +94,6 @@ class Tables:
     def save(self, unit: Unit, refereed: RefereedHand) -> None:
         """Makes a hand's new state part of a unit of change. On the writer's thread."""
         kept = replace(refereed, fresh=())
-        before = unit.known_record(refereed.hand)
-        if not isinstance(before, RefereedHand) or before.prompt != refereed.prompt:
-            unit.asked.add(refereed.hand)
         unit.record(refereed.hand, b"".join(refereed.fresh), kept)
         unit.on_loop.append(partial(self._show, kept))
 
@@ -112,6 +109,10 @@ class Tables:
         left = self._clocks.milliseconds_left(refereed.hand, refereed.prompt)
         return 1000 * refereed.action_seconds if left is None else left
 
+    def has_clock(self, hand: bytes) -> bool:
+        """Tells whether the time of the seat to act runs. On the loop."""
+        return hand in self._clocks.hands()
+
     def watching(self, hand: bytes) -> AbstractContextManager[Watcher]:
         """Yields a watcher that is shown everything that happens to a hand from now on."""
         return self._watchers.watching(hand)
@@ -120,11 +121,6 @@ class Tables:
         """Stops the clocks and sends the watchers away."""
         self._clocks.stop_all()
         self._watchers.end_all(draining())
-
-    def stand_down(self, why: Refused) -> None:
-        """Stops the clocks and sends the watchers away: another dealer writes, or may."""
-        self._clocks.stop_all()
-        self._watchers.end_all(why)
 
     def give_up(self, hand: bytes, why: Refused) -> None:
         """Stops the clock of a hand that is void or lost, and sends its watchers away."""
@@ -143,9 +139,7 @@ class Tables:
             return  # the same seat is asked the same: its time runs on
         self._clocks.stop(hand)
         if isinstance(refereed.state.waits_for, Turn) and not self._engine.health.draining:
-            full = refereed.action_seconds
-            asked = self._engine.state.waited.pop(hand, None)  # what was read at the start is true of that prompt alone
-            self._clocks.set(hand, prompt, seconds_left(full, asked))
+            self._clocks.set(hand, prompt, refereed.action_seconds)
 
     def _time_is_up(self, hand: bytes, prompt: int) -> None:
         task = self._loop.create_task(self._time_out(hand, prompt))

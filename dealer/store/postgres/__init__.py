@@ -1,1 +1,0 @@
-"""The store on PostgreSQL, which several dealers share: MACHINES.md, sections 2 to 8."""

@@ -1,0 +1,1 @@
+"""The dealer's life from a seed: one process, no threads, and every fault of disks, clocks and machines."""

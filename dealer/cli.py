@@ -131,19 +131,63 @@ def main() -> None:
     """Certified shuffling and dealing for online card rooms."""
 
 
+_store_option = option(
+    "--store",
+    default=None,
+    metavar="URL",
+    help="PostgreSQL that several dealers share: postgresql://ROLE@HOST/DATABASE.",
+)
+
+
 @main.command()
 @_data_options
 @option("--origin", required=True, help="Name of the log: a domain that is yours and a path, such as example.com/room.")
+@_store_option
 @config_option
-def init(data_dir: Path, at_rest_dir: Path | None, origin: str) -> None:
+def init(data_dir: Path, at_rest_dir: Path | None, origin: str, store: str | None) -> None:
     """Make a data folder and the log's signing key, and print the verifier key."""
     from dealer.store.datadir import DataDir
 
     if origin.startswith("test.invalid/"):
         raise CutcardError("origins that begin with test.invalid/ are for test records: no auditor calls them valid")
     data = DataDir.at(data_dir, at_rest_dir)
-    data.init(origin)
+    if store is None:
+        data.init(origin)
+    else:
+        from dealer.store.postgres.admin import init as init_shared
+
+        init_shared(data, origin, store)
     click.echo(data.signer().verifier_key)
+
+
+@main.command()
+@_data_options
+@option("--store", required=True, metavar="URL", help="The database of the log: postgresql://ROLE@HOST/DATABASE.")
+@option("--log-key", type=_PATH, required=True, help="The log's signing key: DATA_DIR/log.key of another dealer.")
+@config_option
+def join(data_dir: Path, at_rest_dir: Path | None, store: str, log_key: Path) -> None:
+    """Make a further data folder for a log in a database, for a dealer that stands by."""
+    from dealer.store.datadir import DataDir
+    from dealer.store.postgres.admin import join as join_shared
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    join_shared(data, log_key, store)
+    click.echo(data.signer().verifier_key)
+
+
+@main.command()
+@_data_options
+@option("--store", required=True, metavar="URL", help="The database of the log: postgresql://ROLE@HOST/DATABASE.")
+@config_option
+def leave(data_dir: Path, at_rest_dir: Path | None, store: str) -> None:
+    """Take a data folder's dealer out of the log's database, and destroy its keys at rest."""
+    from dealer.store.datadir import DataDir
+    from dealer.store.postgres.admin import leave as leave_shared
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check(shared=True)
+    with data.only_server():
+        leave_shared(data, store)
 
 
 @main.command()
@@ -154,8 +198,21 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
     from dealer.store.datadir import DataDir
 
     data = DataDir.at(data_dir, at_rest_dir)
-    data.check()
+    data.check(shared=data.is_shared)
     click.echo(data.signer().verifier_key)
+
+
+def _shared(store: str | None, replication: str | None, lease_seconds: float) -> Any:
+    from dealer.service.settings import Shared
+
+    if store is None:
+        return None
+    if replication is None:
+        raise click.UsageError(
+            "--replication must say how the database of --store is replicated: none, synchronous or asynchronous; it "
+            "is what a failover may lose"
+        )
+    return Shared(store, replication, lease_seconds)
 
 
 @main.command()
@@ -181,7 +238,20 @@ def key(data_dir: Path, at_rest_dir: Path | None) -> None:
 @option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
 @option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
 @contribution_option
-@option("--key-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Lifetime of a key of answers.")
+@_store_option
+@option(
+    "--replication",
+    type=click.Choice(["none", "synchronous", "asynchronous"]),
+    default=None,
+    help="How the database of --store is replicated, which must be said: it is what a failover may lose.",
+)
+@option("--lease-seconds", type=click.FloatRange(1), default=2.0, show_default=True, help="A standby waits so long.")
+@option(
+    "--key-seconds",
+    type=click.IntRange(1),
+    default=None,
+    help="Lifetime of a key of answers, 3600 if it is not given; with --store that of a generation, 300 to 3600, 1800.",
+)
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
 @option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
@@ -214,6 +284,10 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     if dev and not data.exists():
         data.init(_DEV_ORIGIN)
     escrow = options["escrow_public_key"]
+    shared = _shared(options["store"], options["replication"], options["lease_seconds"])
+    key_seconds = options["key_seconds"] or (3600 if shared is None else 1800)
+    if shared is not None and not 300 <= key_seconds <= 3600:
+        raise click.UsageError("--key-seconds must be 300 to 3600 with --store: it is the life of a generation of keys")
     settings = Settings(
         listen=options["listen"],
         public=options["public_listen"],
@@ -232,8 +306,9 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
             streams=options["max_streams"],
             caller_streams=options["max_caller_streams"],
             answer_seconds=options["answer_hours"] * 3600,
-            key_seconds=options["key_seconds"],
+            key_seconds=key_seconds,
         ),
+        shared=shared,
     )
     key = read_escrow_public(escrow) if escrow else None
     if settings.anywhere:

@@ -72,6 +72,9 @@ class Reason(StrEnum):
     ENTROPY_SOURCE = "ENTROPY_SOURCE"
     STORAGE = "STORAGE"
     DRAINING = "DRAINING"
+    STANDBY = "STANDBY"
+    LEASE_LOST = "LEASE_LOST"
+    LOG_CONFLICT = "LOG_CONFLICT"
 
 
 class Refused(CutcardError):

@@ -1,9 +1,11 @@
 """In CI a skipped test is a failed run: what CI cannot run, it has to install. Only others' data may be missing."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from tests.postgres import Postgres, server
 from tests.vectors.places import OTHERS_MISSING
 
 _skipped: list[str] = []
@@ -22,3 +24,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if os.environ.get("CI") == "true" and _skipped and not hasattr(session.config, "workerinput") and exitstatus == 0:
         print("\nCI skips no test; these were skipped:", *_skipped, sep="\n  ")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A real server, one for each of the processes that run tests; each test takes a database of its own."""
+    with server() as made:
+        yield made

@@ -29,6 +29,8 @@ _FIELDS: Mapping[str, Any] = {
     "CloseHand": "close_hand",
     "VoidHand": "void_hand",
     "GetHand": "get_hand",
+    "GetTable": "get_table",
+    "ListHands": "list_hands",
 }
 """Each method's field, the same in `PlayRequest` and `PlayResponse`."""
 

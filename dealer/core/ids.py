@@ -21,6 +21,11 @@ def uuid7(milliseconds: int, randomness: bytes) -> bytes:
     return value.to_bytes(16, "big")
 
 
+def uuid7_milliseconds(hand: bytes) -> int:
+    """Returns the Unix time in milliseconds that a UUID version 7 begins with."""
+    return int.from_bytes(hand[:6], "big")
+
+
 @lru_cache(maxsize=4096)
 def hand_text(hand: bytes) -> str:
     """Returns a hand's UUID as the usual lower-case text."""

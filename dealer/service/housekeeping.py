@@ -14,20 +14,24 @@ from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import publish, published_checkpoint
 from dealer.service.metrics import Metrics
+from dealer.service.referee.clocks import seconds_left
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc.health import HealthServicer
 from dealer.service.settings import Settings
 from dealer.service.writer import hands
 from dealer.service.writer.engine import Engine
+from dealer.service.writer.health import lease_lost, standing_by
 from dealer.service.writer.live import LiveHand
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.observer import Observer
 from dealer.store.datadir import DataDir
-from dealer.store.interface import Store
+from dealer.store.interface import LogStore
 from dealer.store.sqlite import write_back, written_ahead
 
 _log = structlog.get_logger()
 _AGAIN_SECONDS = 1.0
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_LOG_SERVICE = "dealer.v1.LogService"
 _SYNC_SECONDS = 1.0
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -81,6 +85,7 @@ class Housekeeping(Observer):
             (self.show_health, settings.probe_seconds),
             (engine.forget_expired, settings.forget_seconds),
             (self._tidy, settings.tidy_seconds),
+            (self._tend_keys, settings.tend_seconds),
             (self._look_again, settings.forget_seconds),
         ):
             self._spawn(self._repeat(work, seconds))
@@ -102,6 +107,13 @@ class Housekeeping(Observer):
         self.follow(live)
         self._spawn(self.tried(self._parts.tables.recover))
 
+    def stood_down(self, why: Refused) -> None:
+        """Stops every clock, and sends watchers away: what follows is another dealer's, or not known yet."""
+        for deadline in self._deadlines.values():
+            deadline.cancel()
+        self._deadlines.clear()
+        self._parts.tables.stand_down(why)
+
     def health_changed(self) -> None:
         """Has everybody told who asks for the dealer's health."""
         self._spawn(self.show_health())
@@ -118,9 +130,15 @@ class Housekeeping(Observer):
         serving = parts.engine.health.serving
         parts.metrics.serving.set(serving)
         parts.metrics.entropy.set(parts.engine.health.entropy)
-        status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        status = _SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
         for name in ("", *parts.services):
-            await parts.health.set(name, status)
+            of_this = _SERVING if name == _LOG_SERVICE and self._reads_the_log() else status
+            await parts.health.set(name, of_this)
+
+    def _reads_the_log(self) -> bool:
+        """Whether LogService is served: by one who stands by too, from the database."""
+        health = self._parts.engine.health
+        return health.writer and not health.draining and health.standing in (standing_by, lease_lost)
 
     def follow(self, changed: Sequence[LiveHand]) -> None:
         """Counts what is in play, sets a deadline for every offer, and gives up the referee's hands that are void."""
@@ -130,8 +148,8 @@ class Housekeeping(Observer):
         for live in changed:
             hand, status = live.state.hand, live.state.status
             if status is Status.OFFERED:
-                if self._settings.contribution_seconds and hand not in self._deadlines:
-                    self._lock_in(self._settings.contribution_seconds, hand)
+                if (seconds := self._settings.contribution_seconds) and hand not in self._deadlines:
+                    self._lock_in(seconds_left(seconds, parts.engine.state.waited.get(hand)), hand)
             elif (deadline := self._deadlines.pop(hand, None)) is not None:
                 deadline.cancel()
             if live.referee and status in (Status.VOID, Status.LOST):
@@ -150,7 +168,7 @@ class Housekeeping(Observer):
     async def publish(self) -> None:
         """Brings the static log up to what is durable."""
         parts, previous = self._parts, self._published
-        note = parts.engine.state.note
+        note = await self._to_publish()
         size = read_checkpoint(note).size
         if size == previous:
             return
@@ -159,11 +177,28 @@ class Housekeeping(Observer):
         self._published = size
         parts.metrics.published_entries.set(size)
 
+    async def _to_publish(self) -> str:
+        """Returns the checkpoint that the static log is to be brought up to: with several dealers the writer's."""
+        parts = self._parts
+        if not parts.engine.shared:
+            return parts.engine.state.note
+        if parts.engine.health.standing is None:
+            note = parts.engine.state.note
+            if self._published is None or read_checkpoint(note).size > self._published:
+                await parts.engine.publish()
+        return await parts.reader.run(lambda store: store.published())
+
+    async def _tend_keys(self) -> None:
+        if self._parts.engine.shared and self._parts.engine.health.standing is None:
+            await self._parts.engine.tend_keys()
+
     async def _sync_signed(self) -> None:
         await self._loop.run_in_executor(None, self._parts.engine.state.sync_signed)
 
     async def _tidy(self) -> None:
         """Keeps the write-ahead log short, which grows for as long as somebody holds a read transaction."""
+        if self._parts.engine.shared:
+            return
         database, most = self._parts.data.database, self._settings.most_ahead
         ahead = written_ahead(database)
         if ahead > most:
@@ -208,7 +243,7 @@ class Housekeeping(Observer):
             _log.error("work in the background failed", work=work.__name__, error=str(error if told else type(error)))
 
 
-def _publish(data: DataDir, previous: int | None, size: int, note: str, store: Store) -> None:
+def _publish(data: DataDir, previous: int | None, size: int, note: str, store: LogStore) -> None:
     if previous is None:  # a start: what the folder's checkpoint covers was in place before it, and is not read again
         shown = published_checkpoint(data.public)
         previous = shown.size if shown else 0

@@ -1,8 +1,11 @@
 """A dealer that runs: its parts put together, started in order, and ended in order."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 import grpc
 import structlog
@@ -41,15 +44,19 @@ from dealer.service.rpc.log import LogServicer
 from dealer.service.rpc.roles import PUBLIC_METHODS
 from dealer.service.rpc.streams import StreamCaps
 from dealer.service.rpc.table import TableServicer
-from dealer.service.settings import Settings, Tls
+from dealer.service.settings import Settings, Shared, Tls
 from dealer.service.writer.engine import Engine
 from dealer.service.writer.hands import take_tables
+from dealer.service.writer.health import lease_lost, log_conflict, standing_by
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.interface import Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
+
+if TYPE_CHECKING:  # its driver is an extra
+    from dealer.store.postgres.contender import Contender
 
 _log = structlog.get_logger()
 _LOOK_SECONDS = 10.0
@@ -94,6 +101,7 @@ class Dealer:
         addresses: where it listens, once started; `port` is the first one's.
         public_address: where the public calls, once started; None: nowhere.
         engine: its writer, once started.
+        contender: what stands by and takes the lease, where several dealers share a database.
         failed: set when it can do nothing more, and only a restart helps.
     """
 
@@ -109,6 +117,7 @@ class Dealer:
         self._running = False
         self._watching: asyncio.Task[None] | None = None
         self._tls: TlsFiles | None = None
+        self.contender: Contender | None = None
         self.failed = asyncio.Event()
         self.addresses: list[str] = []
         self.public_address: str | None = None
@@ -127,16 +136,21 @@ class Dealer:
         """
         self._tls = None if self._settings.tls is None else TlsFiles(self._settings.tls)
         addresses = [self._address(text) for text in self._settings.listen]
-        self._data.check()
+        self._data.check(shared=self._settings.shared is not None)
         try:
             self._held.enter_context(self._data.only_server())
             self._open()
-            if self._settings.table_owners:
+            if self.contender is not None:
+                await self._first_look(self.contender)
+            elif self._settings.table_owners:
                 taken = await self.engine.do(lambda unit: take_tables(unit, self._settings.table_owners))
                 _log.info("tables moved here", tables=taken)
-            await self._tables.recover()
+            if self.contender is None:
+                await self._tables.recover()
             await self._housekeeping.publish()
             await self._listen(addresses)
+            if self.contender is not None:
+                self.contender.start()
         except BaseException:
             self._held.close()
             raise
@@ -144,6 +158,29 @@ class Dealer:
         if self._tls is not None:
             self._watching = asyncio.create_task(self._watch_files(self._tls))
         self._running = True
+
+    async def _first_look(self, contender: "Contender") -> None:
+        """Looks at the database, and refuses what cannot be used."""
+        if contender.replication == "asynchronous":
+            _log.warning("a failover of the database may lose the last commits: cards and signatures that have left")
+        await asyncio.get_running_loop().run_in_executor(None, contender.check)
+
+    def _open_contender(self, shared: Shared) -> "Contender":
+        from dealer.store.postgres.contender import Contender, Terms
+        from dealer.store.postgres.link import Database, Replication
+
+        database = Database(shared.url, Replication(shared.replication))
+        limits = self._settings.limits
+        terms = Terms(shared.lease_seconds, limits.key_seconds, answer_seconds=limits.answer_seconds)
+        return Contender(database, self._data.root, self._data.at_rest, self._data.signer(), terms)
+
+    def _follow_lease(self, contender: "Contender", engine: Engine) -> None:
+        loop = asyncio.get_running_loop()
+        contender.on_taken = partial(_on_loop, loop, engine.lead)
+        contender.on_lost = lambda: engine.stand_by(lease_lost)
+        contender.on_lapsed = engine.lapse
+        contender.on_standby = lambda: engine.stand_by(standing_by)
+        contender.on_conflict = lambda why: engine.stand_by(log_conflict)
 
     def open_vault(self) -> Vault:
         """Opens the keys at rest."""
@@ -154,14 +191,23 @@ class Dealer:
         return SqliteStore(self._data.database, vault, read_only=vault is None)
 
     def _open(self) -> None:
-        limits, vault, signer = self._settings.limits, self.open_vault(), self._data.signer()
-        self.engine = Engine(lambda: self.open_store(vault), signer, vault, self._sources, limits)
-        self._reader = LogReader(lambda: self.open_store(None))
+        limits, signer = self._settings.limits, self._data.signer()
+        if self._settings.shared is None:
+            vault = self.open_vault()
+            self.engine = Engine(lambda: self.open_store(vault), signer, vault, self._sources, limits)
+            self._reader = LogReader(lambda: self.open_store(None))
+        else:
+            self.contender = contender = self._open_contender(self._settings.shared)
+            self._held.callback(contender.stop)
+            keys = contender.keyring
+            self.engine = Engine(contender.open_store, signer, keys, self._sources, limits, stands_by=True)
+            self._reader = LogReader(contender.open_reader)
+            self._follow_lease(contender, self.engine)
         self._tables = Tables(self.engine)
         self._dealer_service = DealerServicer(self.engine, self._metrics)
         rail = self._settings.public_rail
         self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
-        self._log_service = LogServicer(self.engine.state, self._reader)
+        self._log_service = LogServicer(self.engine, self._reader)
         parts = Parts(self._data, self.engine, self._reader, self._tables, self._health, self.services, self._metrics)
         self._housekeeping = Housekeeping(parts, self._settings, self.failed)
         self.engine.start(self._housekeeping, threaded=self.threaded)
@@ -268,3 +314,7 @@ class Dealer:
         await asyncio.gather(*(server.stop(self._settings.grace_seconds) for server in self._servers))
         await self._housekeeping.tried(self._housekeeping.publish)
         await asyncio.get_running_loop().run_in_executor(None, self._held.close)
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    loop.call_soon_threadsafe(call)

@@ -45,6 +45,21 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """The database that several dealers share (MACHINES.md).
+
+    Attributes:
+        url: of PostgreSQL; it may hold a password.
+        replication: none, synchronous or asynchronous, as the operator declares.
+        lease_seconds: how long the lease lasts.
+    """
+
+    url: str = field(repr=False)
+    replication: str
+    lease_seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How a dealer runs.
 
@@ -65,6 +80,8 @@ class Settings:
         tidy_seconds: so often the database's write-ahead log is looked at.
         most_ahead: bytes of it from which it is written back, and complained of if that is not possible.
         table_owners: who tables belong to that move here from other shards, by table.
+        tend_seconds: so often the keys at rest of several dealers are looked after.
+        shared: the database that several dealers share; None: the store is embedded.
         limits: what it allows itself and its callers.
     """
 
@@ -82,6 +99,8 @@ class Settings:
     probe_seconds: float = 1.0
     forget_seconds: float = 60.0
     tidy_seconds: float = 10.0
+    tend_seconds: float = 1.0
+    shared: Shared | None = None
     most_ahead: int = 64 * 1024 * 1024
     table_owners: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)

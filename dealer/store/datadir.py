@@ -6,13 +6,14 @@ DATA/db/              the database: what a backup copies
 DATA/at-rest/         keys that seal seeds and answers: never in a backup; and `owner`, the log that they serve
 DATA/public/          the static log, for any web server
 DATA/lock             held by the server that runs
+DATA/seen             what one of several dealers on a database has seen of it; it has no `db`
 ```
 """
 
 import base64
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,8 +72,13 @@ class DataDir:
         except OSError as error:
             raise DataDirError(f"{self.root} cannot be read: {error.strerror}") from None
 
-    def init(self, origin: str) -> None:
+    def init(self, origin: str, create: Callable[[str, str], None] | None = None) -> None:
         """Makes the folder, the key last: without it the folder is half made.
+
+        Args:
+            origin: the log's.
+            create: makes the store of the log, of its origin and the signed checkpoint of the empty tree; the embedded
+                one if it is not given.
 
         Raises:
             DataDirError: something is there already, or it cannot be written.
@@ -81,26 +87,47 @@ class DataDir:
         check_origin(origin)
         if not origin.isascii():
             raise DataDirError("an origin is ASCII text, such as example.com/room")
+        self._make(origin, Ed25519PrivateKey.generate(), create or self._embedded)
+
+    def join(self, origin: str, key: Ed25519PrivateKey) -> None:
+        """Makes a further folder of a log that is there, with the log's key, for a dealer on the same database.
+
+        Raises:
+            DataDirError: something is there already, or it cannot be written.
+        """
+        self._make(origin, key, lambda origin, note: None)
+
+    def _embedded(self, origin: str, note: str) -> None:
+        self.database.parent.mkdir(mode=0o700, parents=True)
+        SqliteStore.create(self.database, origin, note)
+
+    def _make(self, origin: str, key: Ed25519PrivateKey, create: Callable[[str, str], None]) -> None:
         if self.exists():
             raise DataDirError(f"{self.root} is not empty: nothing was made")
         try:
             if self.at_rest.exists() and any(self.at_rest.iterdir()):
                 raise DataDirError(f"{self.at_rest} is not empty: the keys at rest need a folder of their own")
-            for folder in (self.root, self.database.parent, self.at_rest, self.public):
+            for folder in (self.root, self.at_rest, self.public):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.public.chmod(0o755)
-            key = Ed25519PrivateKey.generate()
             signer = NoteSigner(origin, key)
-            empty = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer)
-            SqliteStore.create(self.database, origin, empty)
+            create(origin, sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer))
             self._claim_at_rest(signer)
             raw = base64.b64encode(key.private_bytes_raw()).decode("ascii")
             write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
         except OSError as error:
             raise DataDirError(f"{self.root} cannot be made: {error.strerror}") from None
 
-    def check(self) -> None:
+    @property
+    def is_shared(self) -> bool:
+        """Whether the folder belongs to one of several dealers on a database."""
+        return self.key.exists() and not self.database.parent.exists()
+
+    def check(self, *, shared: bool = False) -> None:
         """Checks that the folder is whole.
+
+        Args:
+            shared: whether it belongs to one of several dealers on a database, and has no embedded store.
 
         Raises:
             DataDirError: it is missing or half made; says what to do.
@@ -110,7 +137,15 @@ class DataDir:
                 f"there is no data folder at {self.root}: make one with\n"
                 f"  dealer init --data-dir {self.root} --origin YOUR.DOMAIN/ROOM"
             )
-        missing = [path for path in (self.key, self.database, self.at_rest) if not path.exists()]
+        if self.key.exists() and shared != self.is_shared:
+            raise DataDirError(
+                f"{self.root} has no store in it: its log is in a database, to be named by --store"
+                if not shared
+                else f"{self.root} has a store of its own: serve it without --store, or move it there by "
+                "`dealer migrate --to`"
+            )
+        needed = (self.key, self.at_rest) if shared else (self.key, self.database, self.at_rest)
+        missing = [path for path in needed if not path.exists()]
         if missing:
             elsewhere = ", or name it with --at-rest-dir" if missing[0] == self.at_rest else ""
             raise DataDirError(
@@ -124,14 +159,7 @@ class DataDir:
         Raises:
             DataDirError: it cannot be read.
         """
-        try:
-            head, known, rest = self.key.read_text("utf-8-sig").strip().partition(f"{_KEY_HEAD}+")
-            origin, _, encoded = rest.partition("+")  # a name has no plus sign, base64 may
-            if head or not known:
-                raise ValueError
-            return NoteSigner(origin, Ed25519PrivateKey.from_private_bytes(base64.b64decode(encoded, validate=True)))
-        except (OSError, ValueError):
-            raise DataDirError(f"{self.key} holds no signing key") from None
+        return NoteSigner(*read_log_key(self.key))
 
     @contextmanager
     def only_server(self) -> Iterator[None]:
@@ -165,6 +193,22 @@ class DataDir:
                 f"the keys at rest in {self.at_rest} serve the log {found.partition('+')[0]}, and the signing key is "
                 f"another, of {signer.name}: give each dealer a folder of its own"
             )
+
+
+def read_log_key(path: Path) -> tuple[str, Ed25519PrivateKey]:
+    """Reads a log's origin and signing key.
+
+    Raises:
+        DataDirError: the file cannot be read, or holds none.
+    """
+    try:
+        head, known, rest = path.read_text("utf-8-sig").strip().partition(f"{_KEY_HEAD}+")
+        origin, _, encoded = rest.partition("+")  # a name has no plus sign, base64 may
+        if head or not known:
+            raise ValueError
+        return origin, Ed25519PrivateKey.from_private_bytes(base64.b64decode(encoded, validate=True))
+    except (OSError, ValueError):
+        raise DataDirError(f"{path} holds no signing key") from None
 
 
 def write_secret(path: Path, text: str) -> None:

@@ -12,6 +12,14 @@ class StoreError(CutcardError):
     """The store is missing, half made, damaged, or does not answer."""
 
 
+class LeaseLost(StoreError):
+    """Another dealer writes now, or none does; nothing was changed. It is no fault of the storage."""
+
+
+class LogConflict(StoreError):
+    """The store holds another history than the one that this dealer has seen or signed: it went back, or forked."""
+
+
 class VaultError(CutcardError):
     """The keys at rest cannot be read or written at the moment."""
 
@@ -34,6 +42,7 @@ class HandRow:
         referee: whether the referee runs it.
         offer, commit, close: indexes of its log entries.
         secrets: there while the hand is in play, and never after.
+        owner: the room that the table belongs to; "" where the store has no need of it.
     """
 
     hand: bytes
@@ -43,6 +52,7 @@ class HandRow:
     commit: int | None
     close: int | None
     secrets: Sealed | None
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,7 @@ class Batch:
         answers: answers to be kept until their hand is over and its time has passed.
         records: pieces of referees' records, kept as long.
         seen: digests of seeds drawn.
+        asked: hands in which somebody is asked something new with this batch: their clocks begin.
         expires: when what is kept of hands that are over with this batch may be forgotten; Unix time in milliseconds.
         proof: text that takes the place of the last proof's. Nobody reads it: that it became durable proves that the
             store can still write.
@@ -131,17 +142,15 @@ class Batch:
     answers: list[Answer] = field(default_factory=list)
     records: list[RecordLine] = field(default_factory=list)
     seen: list[bytes] = field(default_factory=list)
+    asked: set[bytes] = field(default_factory=set)
     expires: int = 0
     proof: str | None = None
 
 
-class Store(Protocol):
-    """One dealer's durable state. Every method raises `StoreError` if the store does not answer."""
+class LogStore(Protocol):
+    """The log, as whoever may read it does. Every method raises `StoreError` if the store does not answer."""
 
     origin: str
-
-    def commit(self, batch: Batch) -> None:
-        """Makes a batch durable. After an error it may be durable or not: the caller reads anew."""
 
     def size(self) -> int:
         """Returns the number of log entries."""
@@ -154,6 +163,30 @@ class Store(Protocol):
 
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         """Yields the entries [start, end)."""
+
+    def published(self) -> str:
+        """Returns the signed checkpoint up to which the log may be shown to readers of static files."""
+
+    def close(self) -> None:
+        """Lets go of the store."""
+
+
+class Store(LogStore, Protocol):
+    """One dealer's durable state. Every method raises `StoreError` if the store does not answer."""
+
+    def commit(self, batch: Batch) -> None:
+        """Makes a batch durable. After an error it may be durable or not: the caller reads anew.
+
+        Raises:
+            LeaseLost: another dealer writes; nothing is durable.
+        """
+
+    def confirm(self) -> None:
+        """Makes sure that nobody else has written since: what needs no commit may be answered.
+
+        Raises:
+            LeaseLost: another dealer writes.
+        """
 
     def hand(self, hand: bytes) -> HandRow | None:
         """Returns a hand."""
@@ -178,6 +211,22 @@ class Store(Protocol):
             VaultError: a key cannot be read at the moment.
         """
 
+    def waited(self) -> dict[bytes, float]:
+        """Returns for how many seconds hands in play have waited for what was asked last; none if that is not kept."""
+
+    def publish(self, note: str) -> None:
+        """Brings that checkpoint forward, to one of the log that is durable; it never goes back."""
+
+    def tend(self) -> bool:
+        """Does what is due of the keys at rest by the clock.
+
+        Returns:
+            Whether hands in play are to be sealed anew, all that are not under a current key; then `sealed_anew`.
+        """
+
+    def sealed_anew(self) -> None:
+        """Notes that every hand in play is sealed under a current key, and destroys what opened the older ones."""
+
     def is_seen(self, digest: bytes) -> bool:
         """Tells whether a seed of this digest was drawn before."""
 
@@ -192,11 +241,8 @@ class Store(Protocol):
             Whether there is more to do at once.
         """
 
-    def close(self) -> None:
-        """Lets go of the store."""
 
-
-def one_entry(store: Store, index: int) -> bytes:
+def one_entry(store: LogStore, index: int) -> bytes:
     """Returns one entry.
 
     Raises:

@@ -10,6 +10,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 from dealer.store.interface import VaultError
 from dealer.store.slots import identity, sync_folder
@@ -59,15 +60,21 @@ class Remembered:
     @property
     def note(self) -> str | None:
         """Returns the signed checkpoint kept last; None if none was."""
-        return json.loads(self._content)["note"] if self._content else None
+        return self.content["note"] if self._content else None
 
-    def keep(self, note: str) -> None:
-        """Keeps a signed checkpoint, before anybody is shown it.
+    @property
+    def content(self) -> dict[str, Any]:
+        """Returns what was kept last, with the note; empty if nothing was."""
+        content: dict[str, Any] = json.loads(self._content) if self._content else {}
+        return content
+
+    def keep(self, note: str, **more: object) -> None:
+        """Keeps a signed checkpoint, before anybody is shown it, and what else stands beside it.
 
         Raises:
             VaultError: it cannot be written.
         """
-        content = json.dumps({"note": note}).encode("ascii")
+        content = json.dumps({"note": note, **more}).encode("ascii")
         if len(content) > _RECORD_BYTES - _HEAD_BYTES:
             raise VaultError(f"a checkpoint of {len(note)} characters is too long for {self._path}")
         with self._lock:

@@ -279,6 +279,27 @@ class SqliteStore:
         with store_errors():
             return self._kept.record(hand)
 
+    def confirm(self) -> None:
+        """See `Store.confirm`: nobody else can have this file."""
+
+    def waited(self) -> dict[bytes, float]:
+        """See `Store.waited`: clocks do not outlive the process."""
+        return {}
+
+    def published(self) -> str:
+        """See `Store.published`."""
+        return self.checkpoint()
+
+    def publish(self, note: str) -> None:
+        """See `Store.publish`: the folder's own checkpoint is the record of it."""
+
+    def tend(self) -> bool:
+        """See `Store.tend`: each hand has a key of its own, destroyed when it closes."""
+        return False
+
+    def sealed_anew(self) -> None:
+        """See `Store.sealed_anew`."""
+
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""
         return self._one("SELECT 1 FROM seen WHERE digest = ?", digest) is not None

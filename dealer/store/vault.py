@@ -5,7 +5,7 @@ A key is destroyed when nothing needs it any more.
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from enum import StrEnum
 from pathlib import Path
 
@@ -65,6 +65,22 @@ class Vault:
         self._lifetime = lifetime
         self._ciphers: dict[tuple[Purpose, int], ChaCha20Poly1305] = {}
         self._current: tuple[int, float] | None = None
+
+    def context(self, hand: bytes, table: str, owner: str) -> bytes:
+        """Returns what a hand's secrets are sealed for: its key is its own, and so is its row."""
+        return hand
+
+    def is_current(self, key: int | None) -> bool:
+        """Tells whether what a key seals need not be sealed anew: it is destroyed when its hand closes."""
+        return True
+
+    def watch(self, on_failure: Callable[[VaultError], None]) -> None:
+        """Has somebody told when keys cannot be made or destroyed in the background."""
+        self.slots.on_failure = on_failure
+
+    def sweep(self, used: Container[int]) -> None:
+        """Destroys keys that were taken by a hand which never came to be."""
+        self.slots.give_back_all_but(used)
 
     def seal_hand(self, key: int | None, data: bytes, context: bytes) -> Sealed:
         """Encrypts a hand's secrets under its own key.

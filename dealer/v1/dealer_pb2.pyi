@@ -681,6 +681,124 @@ class GetHandResponse(_message.Message):
 Global___GetHandResponse: _TypeAlias = GetHandResponse  # noqa: Y015
 
 @_typing.final
+class GetTableRequest(_message.Message):
+    """Looks a table up; changes nothing."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    table: _builtins.str
+    """Table id."""
+    def __init__(
+        self,
+        *,
+        table: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTableRequest: _TypeAlias = GetTableRequest  # noqa: Y015
+
+@_typing.final
+class GetTableResponse(_message.Message):
+    """A table."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEXT_NUMBER_FIELD_NUMBER: _builtins.int
+    HAND_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    STREET_FIELD_NUMBER: _builtins.int
+    REFEREE_FIELD_NUMBER: _builtins.int
+    next_number: _builtins.int
+    """The number of the hand that it opens next; 1 if none was ever opened."""
+    hand_id: _builtins.str
+    """UUID of the hand in play; empty if there is none, and then so is all that follows."""
+    number: _builtins.int
+    """That hand's number."""
+    state: _types_pb2.HandState.ValueType
+    """OFFERED or COMMITTED."""
+    street: _types_pb2.Street.ValueType
+    """The street last dealt; unspecified before third street and in free-draw."""
+    referee: _builtins.bool
+    """Whether the referee runs it: then it belongs to TableService."""
+    def __init__(
+        self,
+        *,
+        next_number: _builtins.int = ...,
+        hand_id: _builtins.str = ...,
+        number: _builtins.int = ...,
+        state: _types_pb2.HandState.ValueType = ...,
+        street: _types_pb2.Street.ValueType = ...,
+        referee: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "next_number", b"next_number", "number", b"number", "referee", b"referee", "state", b"state", "street", b"street"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTableResponse: _TypeAlias = GetTableResponse  # noqa: Y015
+
+@_typing.final
+class ListHandsRequest(_message.Message):
+    """Asks for a page of the room's hands in play; changes nothing."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """At most so many hands, up to 1,000; 0: 100."""
+    page_token: _builtins.str
+    """`next_page_token` of the page before; empty: the first page."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListHandsRequest: _TypeAlias = ListHandsRequest  # noqa: Y015
+
+@_typing.final
+class ListHandsResponse(_message.Message):
+    """A page of the room's hands in play."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HANDS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty: this was the last one."""
+    @_builtins.property
+    def hands(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.HandInPlay]:
+        """The hands, the oldest first."""
+
+    def __init__(
+        self,
+        *,
+        hands: _abc.Iterable[_types_pb2.HandInPlay] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands", b"hands", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListHandsResponse: _TypeAlias = ListHandsResponse  # noqa: Y015
+
+@_typing.final
 class PlayRequest(_message.Message):
     """One request on a PlayHands stream."""
 
@@ -697,6 +815,8 @@ class PlayRequest(_message.Message):
     CLOSE_HAND_FIELD_NUMBER: _builtins.int
     VOID_HAND_FIELD_NUMBER: _builtins.int
     GET_HAND_FIELD_NUMBER: _builtins.int
+    GET_TABLE_FIELD_NUMBER: _builtins.int
+    LIST_HANDS_FIELD_NUMBER: _builtins.int
     correlation_id: _builtins.str
     """The caller's own mark, given back with the answer; 1 to 64 characters."""
     @_builtins.property
@@ -739,6 +859,14 @@ class PlayRequest(_message.Message):
     def get_hand(self) -> Global___GetHandRequest:
         """Looks a hand up."""
 
+    @_builtins.property
+    def get_table(self) -> Global___GetTableRequest:
+        """Looks a table up."""
+
+    @_builtins.property
+    def list_hands(self) -> Global___ListHandsRequest:
+        """Asks for the room's hands in play."""
+
     def __init__(
         self,
         *,
@@ -753,12 +881,14 @@ class PlayRequest(_message.Message):
         close_hand: Global___CloseHandRequest | None = ...,
         void_hand: Global___VoidHandRequest | None = ...,
         get_hand: Global___GetHandRequest | None = ...,
+        get_table: Global___GetTableRequest | None = ...,
+        list_hands: Global___ListHandsRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "request", b"request", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "get_table", b"get_table", "list_hands", b"list_hands", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "request", b"request", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "correlation_id", b"correlation_id", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "request", b"request", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "correlation_id", b"correlation_id", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "get_table", b"get_table", "list_hands", b"list_hands", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "request", b"request", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["open_hand", "submit_entropy", "lock_deck", "deal_street", "draw_cards", "fold_seat", "show_cards", "close_hand", "void_hand", "get_hand"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["open_hand", "submit_entropy", "lock_deck", "deal_street", "draw_cards", "fold_seat", "show_cards", "close_hand", "void_hand", "get_hand", "get_table", "list_hands"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
@@ -838,6 +968,8 @@ class PlayResponse(_message.Message):
     CLOSE_HAND_FIELD_NUMBER: _builtins.int
     VOID_HAND_FIELD_NUMBER: _builtins.int
     GET_HAND_FIELD_NUMBER: _builtins.int
+    GET_TABLE_FIELD_NUMBER: _builtins.int
+    LIST_HANDS_FIELD_NUMBER: _builtins.int
     correlation_id: _builtins.str
     """The mark of the request that this answers."""
     @_builtins.property
@@ -884,6 +1016,14 @@ class PlayResponse(_message.Message):
     def get_hand(self) -> Global___GetHandResponse:
         """A hand that was looked up."""
 
+    @_builtins.property
+    def get_table(self) -> Global___GetTableResponse:
+        """A table that was looked up."""
+
+    @_builtins.property
+    def list_hands(self) -> Global___ListHandsResponse:
+        """Hands in play."""
+
     def __init__(
         self,
         *,
@@ -899,12 +1039,14 @@ class PlayResponse(_message.Message):
         close_hand: Global___CloseHandResponse | None = ...,
         void_hand: Global___VoidHandResponse | None = ...,
         get_hand: Global___GetHandResponse | None = ...,
+        get_table: Global___GetTableResponse | None = ...,
+        list_hands: Global___ListHandsResponse | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "error", b"error", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "response", b"response", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "error", b"error", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "get_table", b"get_table", "list_hands", b"list_hands", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "response", b"response", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "correlation_id", b"correlation_id", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "error", b"error", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "response", b"response", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_hand", b"close_hand", "correlation_id", b"correlation_id", "deal_street", b"deal_street", "draw_cards", b"draw_cards", "error", b"error", "fold_seat", b"fold_seat", "get_hand", b"get_hand", "get_table", b"get_table", "list_hands", b"list_hands", "lock_deck", b"lock_deck", "open_hand", b"open_hand", "response", b"response", "show_cards", b"show_cards", "submit_entropy", b"submit_entropy", "void_hand", b"void_hand"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["error", "open_hand", "submit_entropy", "lock_deck", "deal_street", "draw_cards", "fold_seat", "show_cards", "close_hand", "void_hand", "get_hand"]  # noqa: Y015
+    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["error", "open_hand", "submit_entropy", "lock_deck", "deal_street", "draw_cards", "fold_seat", "show_cards", "close_hand", "void_hand", "get_hand", "get_table", "list_hands"]  # noqa: Y015
     _WhichOneofArgType_response: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_response) -> _WhichOneofReturnType_response | None: ...
 

@@ -90,6 +90,16 @@ class DealerServiceStub:
                 request_serializer=dealer_dot_v1_dot_dealer__pb2.GetHandRequest.SerializeToString,
                 response_deserializer=dealer_dot_v1_dot_dealer__pb2.GetHandResponse.FromString,
                 _registered_method=True)
+        self.GetTable = channel.unary_unary(
+                '/dealer.v1.DealerService/GetTable',
+                request_serializer=dealer_dot_v1_dot_dealer__pb2.GetTableRequest.SerializeToString,
+                response_deserializer=dealer_dot_v1_dot_dealer__pb2.GetTableResponse.FromString,
+                _registered_method=True)
+        self.ListHands = channel.unary_unary(
+                '/dealer.v1.DealerService/ListHands',
+                request_serializer=dealer_dot_v1_dot_dealer__pb2.ListHandsRequest.SerializeToString,
+                response_deserializer=dealer_dot_v1_dot_dealer__pb2.ListHandsResponse.FromString,
+                _registered_method=True)
         self.PlayHands = channel.stream_stream(
                 '/dealer.v1.DealerService/PlayHands',
                 request_serializer=dealer_dot_v1_dot_dealer__pb2.PlayHandsRequest.SerializeToString,
@@ -176,6 +186,21 @@ class DealerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetTable(self, request, context):
+        """A table's next number, and its hand in play; changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListHands(self, request, context):
+        """The room's own hands in play, the oldest first, page by page; changes nothing. A hand that is in play throughout
+        stands on exactly one of the pages, whatever is opened and closed meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def PlayHands(self, request_iterator, context):
         """Many requests for many hands on one stream. Answers come in the order in which they are ready; an error answers
         its request and does not end the stream. Requests for one hand are carried out in the order sent.
@@ -236,6 +261,16 @@ def add_DealerServiceServicer_to_server(servicer, server):
                     servicer.GetHand,
                     request_deserializer=dealer_dot_v1_dot_dealer__pb2.GetHandRequest.FromString,
                     response_serializer=dealer_dot_v1_dot_dealer__pb2.GetHandResponse.SerializeToString,
+            ),
+            'GetTable': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTable,
+                    request_deserializer=dealer_dot_v1_dot_dealer__pb2.GetTableRequest.FromString,
+                    response_serializer=dealer_dot_v1_dot_dealer__pb2.GetTableResponse.SerializeToString,
+            ),
+            'ListHands': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListHands,
+                    request_deserializer=dealer_dot_v1_dot_dealer__pb2.ListHandsRequest.FromString,
+                    response_serializer=dealer_dot_v1_dot_dealer__pb2.ListHandsResponse.SerializeToString,
             ),
             'PlayHands': grpc.stream_stream_rpc_method_handler(
                     servicer.PlayHands,
@@ -519,6 +554,60 @@ class DealerService:
             '/dealer.v1.DealerService/GetHand',
             dealer_dot_v1_dot_dealer__pb2.GetHandRequest.SerializeToString,
             dealer_dot_v1_dot_dealer__pb2.GetHandResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dealer.v1.DealerService/GetTable',
+            dealer_dot_v1_dot_dealer__pb2.GetTableRequest.SerializeToString,
+            dealer_dot_v1_dot_dealer__pb2.GetTableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListHands(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dealer.v1.DealerService/ListHands',
+            dealer_dot_v1_dot_dealer__pb2.ListHandsRequest.SerializeToString,
+            dealer_dot_v1_dot_dealer__pb2.ListHandsResponse.FromString,
             options,
             channel_credentials,
             insecure,

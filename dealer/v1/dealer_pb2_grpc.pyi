@@ -59,6 +59,12 @@ class DealerServiceStub:
     """Gives the hand up, from any state in play; it is closed and revealed like any other."""
     GetHand: _grpc.UnaryUnaryMultiCallable[_dealer_pb2.GetHandRequest, _dealer_pb2.GetHandResponse]
     """The hand and the cards dealt so far; of a sealed hand after its close, the opened cards only."""
+    GetTable: _grpc.UnaryUnaryMultiCallable[_dealer_pb2.GetTableRequest, _dealer_pb2.GetTableResponse]
+    """A table's next number, and its hand in play; changes nothing."""
+    ListHands: _grpc.UnaryUnaryMultiCallable[_dealer_pb2.ListHandsRequest, _dealer_pb2.ListHandsResponse]
+    """The room's own hands in play, the oldest first, page by page; changes nothing. A hand that is in play throughout
+    stands on exactly one of the pages, whatever is opened and closed meanwhile.
+    """
     PlayHands: _grpc.StreamStreamMultiCallable[_dealer_pb2.PlayHandsRequest, _dealer_pb2.PlayHandsResponse]
     """Many requests for many hands on one stream. Answers come in the order in which they are ready; an error answers
     its request and does not end the stream. Requests for one hand are carried out in the order sent.
@@ -95,6 +101,12 @@ class DealerServiceAsyncStub(DealerServiceStub):
     """Gives the hand up, from any state in play; it is closed and revealed like any other."""
     GetHand: _aio.UnaryUnaryMultiCallable[_dealer_pb2.GetHandRequest, _dealer_pb2.GetHandResponse]  # type: ignore[assignment]
     """The hand and the cards dealt so far; of a sealed hand after its close, the opened cards only."""
+    GetTable: _aio.UnaryUnaryMultiCallable[_dealer_pb2.GetTableRequest, _dealer_pb2.GetTableResponse]  # type: ignore[assignment]
+    """A table's next number, and its hand in play; changes nothing."""
+    ListHands: _aio.UnaryUnaryMultiCallable[_dealer_pb2.ListHandsRequest, _dealer_pb2.ListHandsResponse]  # type: ignore[assignment]
+    """The room's own hands in play, the oldest first, page by page; changes nothing. A hand that is in play throughout
+    stands on exactly one of the pages, whatever is opened and closed meanwhile.
+    """
     PlayHands: _aio.StreamStreamMultiCallable[_dealer_pb2.PlayHandsRequest, _dealer_pb2.PlayHandsResponse]  # type: ignore[assignment]
     """Many requests for many hands on one stream. Answers come in the order in which they are ready; an error answers
     its request and does not end the stream. Requests for one hand are carried out in the order sent.
@@ -188,6 +200,24 @@ class DealerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_dealer_pb2.GetHandResponse, _abc.Awaitable[_dealer_pb2.GetHandResponse]]:
         """The hand and the cards dealt so far; of a sealed hand after its close, the opened cards only."""
+
+    @_abc_1.abstractmethod
+    def GetTable(
+        self,
+        request: _dealer_pb2.GetTableRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_dealer_pb2.GetTableResponse, _abc.Awaitable[_dealer_pb2.GetTableResponse]]:
+        """A table's next number, and its hand in play; changes nothing."""
+
+    @_abc_1.abstractmethod
+    def ListHands(
+        self,
+        request: _dealer_pb2.ListHandsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_dealer_pb2.ListHandsResponse, _abc.Awaitable[_dealer_pb2.ListHandsResponse]]:
+        """The room's own hands in play, the oldest first, page by page; changes nothing. A hand that is in play throughout
+        stands on exactly one of the pages, whatever is opened and closed meanwhile.
+        """
 
     @_abc_1.abstractmethod
     def PlayHands(

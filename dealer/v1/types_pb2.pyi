@@ -397,3 +397,53 @@ class Hand(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__offer_index) -> _WhichOneofReturnType__offer_index | None: ...
 
 Global___Hand: _TypeAlias = Hand  # noqa: Y015
+
+@_typing.final
+class HandInPlay(_message.Message):
+    """A hand in play, as its room finds it again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HAND_ID_FIELD_NUMBER: _builtins.int
+    TABLE_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    STREET_FIELD_NUMBER: _builtins.int
+    REFEREE_FIELD_NUMBER: _builtins.int
+    OPENED_SECONDS_FIELD_NUMBER: _builtins.int
+    IDLE_SECONDS_FIELD_NUMBER: _builtins.int
+    hand_id: _builtins.str
+    """UUID of the hand."""
+    table: _builtins.str
+    """Table id."""
+    number: _builtins.int
+    """The table's hand count."""
+    state: Global___HandState.ValueType
+    """OFFERED or COMMITTED."""
+    street: Global___Street.ValueType
+    """The street last dealt; unspecified before third street and in free-draw."""
+    referee: _builtins.bool
+    """Whether the referee runs it: then it belongs to TableService."""
+    opened_seconds: _builtins.int
+    """Whole seconds since it was opened."""
+    idle_seconds: _builtins.int
+    """Whole seconds since a call changed it last; since the dealer's start, if none has since then."""
+    def __init__(
+        self,
+        *,
+        hand_id: _builtins.str = ...,
+        table: _builtins.str = ...,
+        number: _builtins.int = ...,
+        state: Global___HandState.ValueType = ...,
+        street: Global___Street.ValueType = ...,
+        referee: _builtins.bool = ...,
+        opened_seconds: _builtins.int = ...,
+        idle_seconds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "idle_seconds", b"idle_seconds", "number", b"number", "opened_seconds", b"opened_seconds", "referee", b"referee", "state", b"state", "street", b"street", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandInPlay: _TypeAlias = HandInPlay  # noqa: Y015

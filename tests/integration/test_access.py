@@ -137,6 +137,8 @@ def calls_of(room: Room, hand: str, started: table_pb2.StartHandResponse, table:
             d.VoidHandRequest(request_id=rid(), hand_id=str(uuid.uuid4()), reason=1)
         ),
         "GetHand": lambda: room.dealer.GetHand(d.GetHandRequest(hand_id=hand)),
+        "GetTable": lambda: room.dealer.GetTable(d.GetTableRequest(table="a-1")),
+        "ListHands": lambda: room.dealer.ListHands(d.ListHandsRequest()),
         "PlayHands": play,
         "StartHand": lambda: room.start(f"{table}-t"),
         "Act": lambda: room.table.Act(wrong_turn),
@@ -165,6 +167,8 @@ DEALER = [
     "CloseHand",
     "VoidHand",
     "GetHand",
+    "GetTable",
+    "ListHands",
     "PlayHands",
 ]
 EVERYBODY = ["GetCheckpoint", "GetReceipt", "GetConsistencyProof", "ListEntries", "Check"]
@@ -193,7 +197,7 @@ def test_every_cell_of_the_table(setting: Setting, record_property: Callable[[st
                 else:
                     assert found != DENIED, said
             elif name == "b" and call in (
-                *DEALER[1:-1],
+                *DEALER[1:-3],
                 "Act",
                 "LeaveHand",
                 "WatchHand",
@@ -201,11 +205,13 @@ def test_every_cell_of_the_table(setting: Setting, record_property: Callable[[st
                 "GetTableHand",
             ):
                 assert found == NOT_FOUND, said
+            elif name in ("b", "local") and call == "GetTable":
+                assert found == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM"), said
             else:
                 assert found not in (DENIED, UNSERVED), said
     record_property("cells", cells)
     record_property("refusals", refusals)
-    assert (cells, refusals > 40) == (110, True)
+    assert (cells, refusals > 40) == (120, True)
 
 
 def test_the_table_in_code_has_every_call_that_is_served() -> None:
@@ -221,11 +227,18 @@ def test_tables_hands_and_request_ids_belong_to_their_room(setting: Setting) -> 
     a, b = setting.rooms["a"], setting.rooms["b"]
     assert status(lambda: b.open("a-1")) == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM")
     assert status(lambda: b.start("a-2")) == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM")
+    listed = {name: list_hands(setting.rooms[name]) for name in ("a", "b", "local")}
+    assert setting.hand in listed["a"]
+    assert not set(listed["a"]) & {*listed["b"], *listed["local"]}
     assert status(lambda: setting.rooms["local"].open("a-1")) == ("PERMISSION_DENIED", "TABLE_OF_ANOTHER_ROOM")
     request = rid()
     assert a.open("a-3", request_id=request).hand_id == a.open("a-3", request_id=request).hand_id
     assert b.open("b-3", request_id=request).table == "b-3"
     assert status(lambda: a.open("a-4", request_id=request)) == ("ALREADY_EXISTS", "REQUEST_ID_REUSED")
+
+
+def list_hands(room: Room) -> list[str]:
+    return [each.hand_id for each in room.dealer.ListHands(dealer_pb2.ListHandsRequest()).hands]
 
 
 def timed(call: Callable[[], Any]) -> float:

@@ -1,12 +1,29 @@
 """Action clocks of the referee's hands. They belong to the loop.
 
-A clock runs on the monotonic clock and does not outlive the process: after a restart the seat to act has its whole time
-again.
+A clock runs on the monotonic clock and does not outlive the process: with the embedded store the seat to act has its
+whole time again after a restart. Where several dealers share a database it says since when the seat has been asked.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+_LEAST_SECONDS = 10.0
+
+
+def seconds_left(full: float, asked: float | None) -> float:
+    """Returns what is left of a deadline when another dealer, or the next start, goes on with it.
+
+    Nobody loses time to a machine's end, and no clock starts over for ever (MACHINES.md, section 7).
+
+    Args:
+        full: the whole time in seconds.
+        asked: when it began, on the monotonic clock; None if that is not known, and it begins now.
+    """
+    if asked is None:
+        return full
+    return min(full, max(full - (time.monotonic() - asked), min(full, _LEAST_SECONDS)))
 
 
 @dataclass(frozen=True, slots=True)

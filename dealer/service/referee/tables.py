@@ -17,7 +17,7 @@ import structlog
 from dealer.core.hand import Status, VoidReason, over
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.service.referee import record, steps
-from dealer.service.referee.clocks import Clocks
+from dealer.service.referee.clocks import Clocks, seconds_left
 from dealer.service.referee.record import RefereedHand
 from dealer.service.referee.watchers import Watcher, Watchers
 from dealer.service.writer import hands
@@ -94,6 +94,9 @@ class Tables:
     def save(self, unit: Unit, refereed: RefereedHand) -> None:
         """Makes a hand's new state part of a unit of change. On the writer's thread."""
         kept = replace(refereed, fresh=())
+        before = unit.known_record(refereed.hand)
+        if not isinstance(before, RefereedHand) or before.prompt != refereed.prompt:
+            unit.asked.add(refereed.hand)
         unit.record(refereed.hand, b"".join(refereed.fresh), kept)
         unit.on_loop.append(partial(self._show, kept))
 
@@ -122,6 +125,11 @@ class Tables:
         self._clocks.stop_all()
         self._watchers.end_all(draining())
 
+    def stand_down(self, why: Refused) -> None:
+        """Stops the clocks and sends the watchers away: another dealer writes, or may."""
+        self._clocks.stop_all()
+        self._watchers.end_all(why)
+
     def give_up(self, hand: bytes, why: Refused) -> None:
         """Stops the clock of a hand that is void or lost, and sends its watchers away."""
         self._clocks.stop(hand)
@@ -139,7 +147,9 @@ class Tables:
             return  # the same seat is asked the same: its time runs on
         self._clocks.stop(hand)
         if isinstance(refereed.state.waits_for, Turn) and not self._engine.health.draining:
-            self._clocks.set(hand, prompt, refereed.action_seconds)
+            full = refereed.action_seconds
+            asked = self._engine.state.waited.pop(hand, None)  # what was read at the start is true of that prompt alone
+            self._clocks.set(hand, prompt, seconds_left(full, asked))
 
     def _time_is_up(self, hand: bytes, prompt: int) -> None:
         task = self._loop.create_task(self._time_out(hand, prompt))

@@ -7,7 +7,7 @@ from typing import Any
 from dealer.core import entries
 from dealer.core import hand as machine
 from dealer.core.hand import BOARD, Deal, Dealt, Face, HandState, Reveal, Status
-from dealer.core.ids import hand_text
+from dealer.core.ids import hand_text, uuid7_milliseconds
 from dealer.core.seed import Seed
 from dealer.games.showing import COUNTS, highest_counts, lowest_door
 from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
@@ -61,6 +61,25 @@ def hand_bytes(live: LiveHand) -> bytes:
 def _named(state: HandState) -> Named:
     street = STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED
     return _GAME[state.game.name], _STATE[state.status], street, _REVEAL[state.reveal]
+
+
+def in_play_message(unit: Unit, live: LiveHand) -> types_pb2.HandInPlay:
+    """Returns a hand in play as its room finds it again."""
+    state = live.state
+    return types_pb2.HandInPlay(
+        hand_id=hand_text(state.hand),
+        table=state.table,
+        number=state.number,
+        state=_STATE[state.status],
+        street=STREET[state.street] if state.street else types_pb2.STREET_UNSPECIFIED,
+        referee=live.referee,
+        opened_seconds=_seconds(unit.now - uuid7_milliseconds(state.hand)),
+        idle_seconds=_seconds(unit.now - unit.touched(state.hand)),
+    )
+
+
+def _seconds(milliseconds: int) -> int:
+    return max(0, milliseconds) // 1000  # a clock may have been set back meanwhile
 
 
 def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = frozenset()) -> list[types_pb2.Card]:

@@ -138,6 +138,40 @@ class Requests:
         return run
 
 
+def _get_table(request: pb.GetTableRequest, caller: str) -> Run:
+    """Looks a table of the caller's own up."""
+    name = requests.table_id(request.table)
+
+    def run(unit: Unit) -> HandAnswer:
+        table = hands.find_table(unit, name, caller)
+        response = pb.GetTableResponse(next_number=table.number + 1)
+        if table.hand is not None:
+            found = answers.in_play_message(unit, unit.hand(table.hand))
+            response.hand_id, response.number, response.state = found.hand_id, found.number, found.state
+            response.street, response.referee = found.street, found.referee
+        return HandAnswer(b"", response)
+
+    return describing_table(run, name, caller)
+
+
+def _list_hands(request: pb.ListHandsRequest, caller: str) -> Run:
+    """Lists the caller's own hands in play."""
+    size, after = requests.page(request.page_size, request.page_token)
+
+    def run(unit: Unit) -> HandAnswer:
+        found, last = hands.list_hands(unit, caller, size, after)
+        listed = [answers.in_play_message(unit, live) for live in found]
+        return HandAnswer(b"", pb.ListHandsResponse(hands=listed, next_page_token=hand_text(last) if last else ""))
+
+    return run
+
+
+_LOOK_UPS: Mapping[str, Callable[[Any, str], Run]] = MappingProxyType(
+    {"get_table": _get_table, "list_hands": _list_hands}
+)
+"""What is about no one hand, and changes nothing."""
+
+
 def _of_own_hand(run: Run, hand: bytes, caller: str) -> Run:
     """Returns work that is done only with a hand of the caller's own, which no referee runs."""
 
@@ -174,6 +208,8 @@ METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
         "CloseHand": ("close_hand", pb.CloseHandRequest),
         "VoidHand": ("void_hand", pb.VoidHandRequest),
         "GetHand": ("get_hand", pb.GetHandRequest),
+        "GetTable": ("get_table", pb.GetTableRequest),
+        "ListHands": ("list_hands", pb.ListHandsRequest),
     }
 )
 
@@ -202,6 +238,8 @@ class DealerServicer:
         Raises:
             Refused: the request's form is wrong.
         """
+        if field in _LOOK_UPS:
+            return Command(caller, _LOOK_UPS[field](request, caller))
         request_id = None if field == "get_hand" else requests.request_id(request.request_id)
         if field == "open_hand":
             run = self._requests.open_hand(request, caller)

@@ -14,9 +14,9 @@ from dealer.log.receipt import make_receipt
 from dealer.service.rpc.requests import decode
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.unary import unary, written
+from dealer.service.writer.engine import Engine
 from dealer.service.writer.log_reader import LogReader
-from dealer.service.writer.state import State
-from dealer.store.interface import Store, StoreError, one_entry
+from dealer.store.interface import LogStore, StoreError, one_entry
 from dealer.v1 import log_pb2 as pb
 
 _PART_BYTES = 64 * 1024  # what a stream that nobody reads holds in memory, and about as much again in the transport
@@ -26,9 +26,9 @@ _PART_ENTRIES = 1024
 class LogServicer:
     """Serves LogService. It shows no tree but those whose checkpoint is durable."""
 
-    def __init__(self, state: State, reader: LogReader) -> None:
-        """Serves the log up to the newest checkpoint of `state`, read by `reader`."""
-        self._state, self._reader = state, reader
+    def __init__(self, engine: Engine, reader: LogReader) -> None:
+        """Serves the log up to the writer's newest checkpoint, read by `reader`; or to the store's, standing by."""
+        self._engine, self._reader = engine, reader
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -40,21 +40,27 @@ class LogServicer:
         }
         return grpc.method_handlers_generic_handler("dealer.v1.LogService", methods)
 
-    def _newest(self) -> tuple[str, int]:
-        note = self._state.note
+    async def _newest(self, least: int = 0) -> tuple[str, int]:
+        """Returns the newest checkpoint and its size; one that is known too short is looked for in the store."""
+        note = self._engine.state.note
+        if self._engine.health.standing is None:
+            size = read_checkpoint(note).size
+            if size >= least or not self._engine.shared:
+                return note, size
+        note = await self._reader.run(lambda store: store.checkpoint())
         return note, read_checkpoint(note).size
 
     async def _checkpoint(self, data: bytes) -> pb.GetCheckpointResponse:
         decode(pb.GetCheckpointRequest, data)
-        return pb.GetCheckpointResponse(checkpoint=self._newest()[0])
+        return pb.GetCheckpointResponse(checkpoint=(await self._newest())[0])
 
     async def _receipt(self, data: bytes) -> pb.GetReceiptResponse:
         index = decode(pb.GetReceiptRequest, data).index
-        note, size = self._newest()
+        note, size = await self._newest(index + 1)
         if index >= size:
             raise Refused(Reason.ENTRY_NOT_FOUND, f"the log has {size} entries")
 
-        def work(store: Store) -> pb.GetReceiptResponse:
+        def work(store: LogStore) -> pb.GetReceiptResponse:
             receipt = make_receipt(index, inclusion_proof(index, size, store.node), note)
             return pb.GetReceiptResponse(receipt=receipt, entry=one_entry(store, index))
 
@@ -62,7 +68,8 @@ class LogServicer:
 
     async def _consistency(self, data: bytes) -> pb.GetConsistencyProofResponse:
         request = decode(pb.GetConsistencyProofRequest, data)
-        note, size = self._newest()
+        request_to: int = request.to
+        note, size = await self._newest(request_to)
         old, new = getattr(request, "from"), request.to or size
         if old > new:
             raise Refused(Reason.INVALID_RANGE, f"from {old} is greater than to {new}")
@@ -75,7 +82,7 @@ class LogServicer:
         try:
             request = decode(pb.ListEntriesRequest, data)
             start: int = getattr(request, "from")
-            size = self._newest()[1]
+            size = (await self._newest(start))[1]
             if start > size:
                 raise Refused(Reason.ENTRY_NOT_FOUND, f"the log has {size} entries")
             end = min(size, start + request.limit) if request.limit else size
@@ -87,7 +94,7 @@ class LogServicer:
             await abort(context, error)
 
 
-def _part(store: Store, start: int, end: int) -> list[bytes]:
+def _part(store: LogStore, start: int, end: int) -> list[bytes]:
     part, size = list[bytes](), 0
     for entry in islice(store.entries(start, end), _PART_ENTRIES):
         part.append(entry)

@@ -37,6 +37,8 @@ VOID_REASONS = {
     types_pb2.VOID_REASON_FAILURE: VoidReason.FAILURE,
 }
 MAX_CONTRIBUTORS = 64
+USUAL_PAGE, LARGEST_PAGE = 100, 1000
+"""Hands on a page, if nothing is said and at most."""
 _REQUEST_ID_BYTES = 2 + 36
 """A UUID's text in field 1, with which every request that changes something begins."""
 MAX_CARDS = 1024
@@ -112,6 +114,14 @@ def opening(request: dealer_pb2.OpenHandRequest) -> Opening:
         invited=_contributors(request.contributors),
         number=request.number,
     )
+
+
+def page(size: int, token: str) -> tuple[int, bytes]:
+    """Reads how many hands a page is to have, and the id of the hand after which it begins; b"": at the first."""
+    if size > LARGEST_PAGE:
+        raise Refused(Reason.INVALID_RANGE, f"page_size must be at most {LARGEST_PAGE}")
+    after = parse_uuid(token, Reason.INVALID_RANGE, "page_token") if token else b""
+    return size or USUAL_PAGE, after
 
 
 def seats(numbers: Sequence[int], fewest: int, most: int) -> tuple[int, ...]:

@@ -51,7 +51,14 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.WRONG_TOKEN,
     ),
     grpc.StatusCode.UNAUTHENTICATED: (Reason.NO_IDENTITY,),
-    grpc.StatusCode.UNAVAILABLE: (Reason.ENTROPY_SOURCE, Reason.STORAGE, Reason.DRAINING),
+    grpc.StatusCode.UNAVAILABLE: (
+        Reason.ENTROPY_SOURCE,
+        Reason.STORAGE,
+        Reason.DRAINING,
+        Reason.STANDBY,
+        Reason.LEASE_LOST,
+        Reason.LOG_CONFLICT,
+    ),
 }
 STATUS: Mapping[Reason, grpc.StatusCode] = MappingProxyType(
     dict.fromkeys(Reason, grpc.StatusCode.INVALID_ARGUMENT)

@@ -24,7 +24,7 @@ def describing_hand(run: Callable[[Unit], T], hand: bytes, caller: str) -> Calla
         try:
             return run(unit)
         except Refused as refused:
-            refused.metadata = about_hand(unit, hand, caller)
+            refused.metadata = {**about_hand(unit, hand, caller), **refused.metadata}
             raise
 
     return described

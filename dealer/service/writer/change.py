@@ -50,6 +50,7 @@ class Unit:
         entries: appended log entries.
         seen: digests of seeds drawn.
         records: new pieces of referees' records.
+        asked: hands in which somebody is asked something new.
         receipts: what is to be filled in once the batch is signed.
         after: follow-ups on the writer's thread, once the batch is durable.
         on_loop: calls that the loop makes, once the batch is durable and before its callers are answered.
@@ -61,6 +62,7 @@ class Unit:
         self.entries: list[bytes] = []
         self.seen: set[bytes] = set()
         self.records: list[RecordLine] = []
+        self.asked: set[bytes] = set()
         self.receipts: list[tuple[object, str, int]] = []
         self.after: list[Callable[[], None]] = []
         self.on_loop: list[Callable[[], None]] = []
@@ -91,6 +93,19 @@ class Unit:
         if found is None:
             found = self._state.live.get(hand) if self._below is None else self._below._known(hand)
         return found
+
+    def in_play(self) -> dict[bytes, LiveHand]:
+        """Returns the hands in play by their ids, in no order."""
+        found = dict(self._state.live) if self._below is None else self._below.in_play()
+        for id_, hand in self.hands.items():
+            found.pop(id_, None)
+            if hand.state.in_play:
+                found[id_] = hand
+        return found
+
+    def touched(self, hand: bytes) -> int:
+        """Returns when a hand in play was changed last, or read back; Unix milliseconds."""
+        return self._state.touched.get(hand, self.now)
 
     def own_hand(self, hand: bytes, caller: str) -> LiveHand:
         """Returns a hand of a caller's own table.
@@ -146,10 +161,15 @@ class Unit:
             self._opened -= id_ not in self._state.live
         else:
             if hand.sealed is None:
-                hand = sealed(hand, self._state.vault)
+                hand = sealed(hand, self._state.vault, self.owner_of(hand.state.table))
             self._opened += self._known(id_) is None
         self.hands[id_] = hand
         return hand
+
+    def owner_of(self, table: str) -> str:
+        """Returns the room that a table with a hand belongs to."""
+        found = self.table(table)
+        return "" if found is None else found.owner
 
     def append(self, entry: bytes) -> int:
         """Adds a log entry and returns its index."""
@@ -192,6 +212,11 @@ class Unit:
             found = self.recorded[hand] = Recorded(len(pieces), read(pieces))
         return found.hand
 
+    def known_record(self, hand: bytes) -> object | None:
+        """Returns a referee's hand as it stands now, if it is in memory."""
+        found = self._recorded(hand)
+        return None if found is None else found.hand
+
     def record(self, hand: bytes, piece: bytes, made: object) -> None:
         """Puts a piece behind a referee's record, and says what the hand is from now on."""
         before = self._recorded(hand)
@@ -214,6 +239,7 @@ class Unit:
         self.entries += above.entries
         self.seen |= above.seen
         self.records += above.records
+        self.asked |= above.asked
         self.receipts += above.receipts
         self.after += above.after
         self.on_loop += above.on_loop

@@ -26,14 +26,24 @@ from dealer.service.writer.about import about_hand
 from dealer.service.writer.backlog import Backlog
 from dealer.service.writer.change import HandAnswer, Unit, open_answer
 from dealer.service.writer.hands import lose_hand
-from dealer.service.writer.health import Health, draining
+from dealer.service.writer.health import Health, draining, lease_lost, log_conflict, standing_by
 from dealer.service.writer.live import LiveHand
 from dealer.service.writer.observer import Observer
 from dealer.service.writer.sources import Sources
 from dealer.service.writer.state import Signed, State
 from dealer.service.writer.watched_source import WatchedSource
-from dealer.store.interface import Answer, Batch, HandRow, KeptAnswer, Store, StoreError, VaultError
-from dealer.store.vault import Vault
+from dealer.store.at_rest import AtRest
+from dealer.store.interface import (
+    Answer,
+    Batch,
+    HandRow,
+    KeptAnswer,
+    LeaseLost,
+    LogConflict,
+    Store,
+    StoreError,
+    VaultError,
+)
 
 T = TypeVar("T")
 _log = structlog.get_logger()
@@ -41,6 +51,7 @@ _MAX_BATCH = 512
 _FORGET_AT_ONCE = 500
 """Answers: some milliseconds of the writer's time."""
 _FORGET_PAUSE = 0.02
+_SEALED_AT_ONCE = 256
 _PROOF_LENGTH = 1 << 16
 
 
@@ -86,19 +97,28 @@ class Engine:
 
     Attributes:
         state: what is durable; see there which thread owns what.
+        shared: whether other dealers may write to the same store.
         health: what the dealer can do at the moment; any thread may read it.
     """
 
     def __init__(
-        self, open_store: Callable[[], Store], signer: NoteSigner, vault: Vault, sources: Sources, limits: Limits
+        self,
+        open_store: Callable[[], Store],
+        signer: NoteSigner,
+        vault: AtRest,
+        sources: Sources,
+        limits: Limits,
+        *,
+        stands_by: bool = False,
     ) -> None:
-        """Reads what is in play, and closes as lost what can never go on.
+        """Reads what is in play, and closes as lost what can never go on; a dealer that stands by reads nothing yet.
 
         Raises:
             StoreError: the store cannot be read.
             VaultError: a key at rest cannot be read at the moment.
         """
         self.health = Health()
+        self.shared = stands_by
         source = WatchedSource(sources.entropy)
         self.state = State(open_store, signer, vault, replace(sources, entropy=source), limits)
         self._observer = Observer()  # the loop's, once the engine has started
@@ -109,9 +129,13 @@ class Engine:
         self._commits_probed = 0  # the loop's
         self._prove = False  # the writer's, and set by what makes keys ready
         self._thread: threading.Thread | None = None
-        vault.slots.on_failure = lambda error: self._fail_storage(str(error))
-        self.state.load()
-        self._close_lost()
+        self._taken = False  # the writer's, and set by the loop: the lease has been taken
+        vault.watch(lambda error: self._fail_storage(str(error)))
+        if stands_by:
+            self.health.standing = standing_by
+        else:
+            self.state.load()
+            self._close_lost()
         try:
             source.start_up()
         except EntropyError as error:  # hands in play go on all the same
@@ -139,6 +163,33 @@ class Engine:
         if threaded:
             self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
             self._thread.start()
+
+    def lead(self) -> None:
+        """Has the writer read everything and go on: this dealer has taken the lease. On the loop."""
+        self._taken = True
+        self._backlog.put("", _Pending(lambda unit: None, None, lambda value, error: None, ""))
+
+    def stand_by(self, why: Callable[[], Refused]) -> None:
+        """Notes that another dealer writes, or may: nothing is carried out any more until `lead`. On any thread."""
+        if self.health.standing not in (why, log_conflict):
+            leading = self.health.standing is None
+            self.health.standing = why
+            if leading:
+                self._hop(self._observer.stood_down, why())
+            self._hop(self._observer.health_changed)
+
+    def lapse(self, lapsed: bool) -> None:
+        """Notes whether the lease has run out by the own clock, and is not renewed yet. On any thread."""
+        if self.health.lapsed != lapsed:
+            self.health.lapsed = lapsed
+            self._hop(self._observer.health_changed)
+
+    async def publish(self) -> None:
+        """Brings forward what may be shown to readers of static files, to what is durable; while it drains, too."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        run = lambda unit: self.state.store.publish(self.state.note)  # noqa: E731
+        self._backlog.put("", _Pending(run, None, partial(_resolve, future), ""))
+        await future
 
     def drain(self) -> None:
         """Refuses new commands from now on; those that wait are carried out."""
@@ -198,6 +249,8 @@ class Engine:
     def _hand_in(self, run: Callable[[Unit], Any], command: Command | None, source: str, answered: Answered) -> None:
         if self.health.draining:
             raise draining()
+        if (standing := self.health.standing) is not None and not (self._taken and command is None):
+            raise standing()
         self._backlog.put(source, _Pending(run, command, answered, source))
         if not self.health.writer:  # looked at after `put`: whichever of the two threads comes last, it is answered
             self._refuse_all()
@@ -251,10 +304,13 @@ class Engine:
         started = time.perf_counter()
         calls: list[Callable[[], object]] = []
         try:
-            recovering = not self.health.storage
+            if (standing := self.health.standing) is not None and not self._taken:
+                raise LeaseLost("another dealer writes")
+            recovering = not self.health.storage or self._taken
             if recovering:
                 self.state.load_anew()
                 self._close_lost()
+                self._taken = False
             unit = self._commit(batch)
             changed = list(unit.hands.values())
             seconds = time.perf_counter() - started
@@ -262,13 +318,31 @@ class Engine:
             if recovering and self.health.storage:
                 live = list(self.state.live.values())
                 calls.append(lambda: self._observer.recovered(live))
-                _tell(_log.info, "storage answers again")
+                self.health.standing = None
+                self._hop(self._observer.health_changed)
+                _tell(_log.info, "storage answers again" if standing is None else "this dealer writes now")
+        except LeaseLost as error:
+            self._stand_down(batch, lease_lost, str(error))
+        except LogConflict as error:
+            self._stand_down(batch, log_conflict, str(error))
         except Exception as error:
             known = isinstance(error, StoreError | VaultError)
             self._fail_storage(str(error) if known else type(error).__name__)  # of others it might hold a secret
             what = "the dealer's storage does not answer" if known else "the dealer could not carry this out"
             _refuse(batch, f"{what}: try again later")
         self._hop(self._deliver, batch, calls)
+
+    def _stand_down(self, batch: list[_Pending], why: Callable[[], Refused], text: str) -> None:
+        """Lets go of the store, and refuses a batch: none of it is durable, nor may be answered from memory."""
+        self._taken = False
+        if self.health.standing is None:
+            _tell(_log.error, "this dealer writes no more", error=text)
+        self.state.let_go()
+        if self.health.standing is None or why is log_conflict:
+            self.stand_by(why)
+        self._set_health(storage=True)
+        for pending in batch:
+            pending.value, pending.error = None, (self.health.standing or why)()
 
     def _hop(self, call: Callable[..., object], *arguments: object) -> None:
         """Has something called on the loop."""
@@ -329,6 +403,8 @@ class Engine:
             state.vault.prove()
         if unit.changed or answers or prove:
             state.commit(self._batch(unit, signed, answers, self._proof() if prove else None))
+        else:
+            state.store.confirm()
         spent = state.take(signed, unit.hands, unit.tables, unit.recorded)
         if spent:
             unit.after.append(lambda: state.give_back(spent))
@@ -407,11 +483,12 @@ class Engine:
             entries=unit.entries,
             nodes=list(signed.nodes),
             checkpoint=signed.note if signed.nodes else None,
-            hands={key: _row(hand) for key, hand in unit.hands.items()},
+            hands={key: _row(hand, unit.owner_of(hand.state.table)) for key, hand in unit.hands.items()},
             tables=unit.tables,
             answers=answers,
             records=unit.records,
             seen=list(unit.seen),
+            asked=unit.asked,
             expires=unit.now + 1000 * self.state.limits.answer_seconds,
             proof=proof,
         )
@@ -451,8 +528,29 @@ class Engine:
         state = self.state
         more = state.store.forget(unit.now, _FORGET_AT_ONCE)
         if not more:  # keys of hands that were refused after they had taken one
-            unit.after.append(lambda: state.vault.slots.give_back_all_but(state.seed_keys))
+            unit.after.append(lambda: state.vault.sweep(state.seed_keys))
         return more
+
+    async def tend_keys(self) -> None:
+        """Does what is due of the keys at rest, and seals hands in play anew, a few at a time."""
+        more = True
+        while more:
+            more = await self.do(self._tend)
+            await asyncio.sleep(_FORGET_PAUSE)
+
+    def _tend(self, unit: Unit) -> bool:
+        """Says whether hands are left that are to be sealed anew."""
+        state = self.state
+        if not state.store.tend():
+            return False
+        outdated = [hand for hand, live in state.live.items() if not state.vault.is_current(live.key)][:_SEALED_AT_ONCE]
+        for hand in outdated:
+            live = unit.hand(hand)
+            if live.state.in_play and not state.vault.is_current(live.key):
+                unit.put(live.but(sealed=None))
+        if not outdated:
+            unit.after.append(state.store.sealed_anew)
+        return bool(outdated)
 
     def _set_health(self, *, entropy: bool | None = None, storage: bool | None = None) -> None:
         before = self.health.entropy, self.health.storage
@@ -464,7 +562,7 @@ class Engine:
             self._hop(self._observer.health_changed)
 
 
-def _row(hand: LiveHand) -> HandRow:
+def _row(hand: LiveHand, owner: str) -> HandRow:
     return HandRow(
         hand=hand.state.hand,
         state=dump_state(hand.state) if hand.state.in_play else None,
@@ -473,6 +571,7 @@ def _row(hand: LiveHand) -> HandRow:
         commit=hand.commit,
         close=hand.close,
         secrets=hand.sealed,
+        owner=owner,
     )
 
 

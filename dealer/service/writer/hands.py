@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from hmac import compare_digest
+from operator import itemgetter
 
 from dealer.core import hand as machine
 from dealer.core.deck import Deck
@@ -39,15 +41,10 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
             key; too many hands in play.
         EntropyError: the source failed, or gave a seed that was drawn before.
     """
-    table = unit.table(opening.table) or TableRow(opening.table, caller, 0, None)
-    if table.owner != caller:
-        raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
+    table = own_table(unit, opening.table, caller)
     if table.hand is not None:
         raise Refused(Reason.TABLE_BUSY, f"table {table.table} has hand {table.number} in play")
-    shards = unit.sources.shards
-    if shards is not None and not shards.is_ours(table.table):
-        home = shards.home(table.table)
-        raise Refused(Reason.OTHER_SHARD, f"table {table.table} belongs to shard {home}", {"shard": home})
+    _require_ours(unit, table)
     number = table.number + 1
     if opening.number not in (0, number):
         raise Refused(Reason.WRONG_NUMBER, f"the next hand of table {table.table} is number {number}")
@@ -82,6 +79,62 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         return _commit(unit, live)
     entry = offer_entry(state, _escrow(live), unit.now, unit.sources.family)
     return unit.put(live.but(offer=unit.append(entry)))
+
+
+def own_table(unit: Unit, name: str, caller: str) -> TableRow:
+    """Returns a caller's table; one at which no hand was opened yet is the caller's.
+
+    Raises:
+        Refused: it belongs to another room.
+    """
+    table = unit.table(name) or TableRow(name, caller, 0, None)
+    if table.owner != caller:
+        raise Refused(Reason.TABLE_OF_ANOTHER_ROOM, "this table belongs to another room")
+    return table
+
+
+def find_table(unit: Unit, name: str, caller: str) -> TableRow:
+    """Returns a caller's table as `open_hand` would find it.
+
+    Raises:
+        Refused: it belongs to another room, or, without a hand in play, to another shard.
+    """
+    table = own_table(unit, name, caller)
+    if table.hand is None:
+        _require_ours(unit, table)
+    return table
+
+
+def _require_ours(unit: Unit, table: TableRow) -> None:
+    shards = unit.sources.shards
+    if shards is not None and not shards.is_ours(table.table):
+        home = shards.home(table.table)
+        raise Refused(Reason.OTHER_SHARD, f"table {table.table} belongs to shard {home}", {"shard": home})
+
+
+def list_hands(unit: Unit, caller: str, size: int, after: bytes) -> tuple[list[LiveHand], bytes]:
+    """Returns a page of a caller's hands in play, the oldest first.
+
+    Hands stand in the order of their ids, which begin with their time and never change: so a hand that is in play
+    throughout is on exactly one page, whatever is opened and closed meanwhile.
+
+    Args:
+        unit: the state.
+        caller: whose hands.
+        size: so many at most.
+        after: id of the last hand of the page before; b"": from the first.
+
+    Returns:
+        The hands, and where the next page goes on; b"" if there is none.
+    """
+    own = (
+        (id_, live)
+        for id_, live in unit.in_play().items()
+        if id_ > after and (table := unit.table(live.state.table)) is not None and table.owner == caller
+    )
+    page = nsmallest(size + 1, own, key=itemgetter(0))
+    found = [live for _, live in page[:size]]
+    return found, page[size - 1][0] if len(page) > size else b""
 
 
 def take_tables(unit: Unit, owners: Mapping[str, str]) -> int:

@@ -1,5 +1,6 @@
 """What the dealer can do at the moment, and what callers are told once it ends."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dealer.errors import Reason, Refused
@@ -10,20 +11,43 @@ class Health:
     """What the dealer can do at the moment. It never comes back from draining, nor from the loss of its writer.
 
     Each flag is replaced whole, so any thread may read it. `entropy` and `storage` are set on the writer's thread (and
-    `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` on the loop.
+    `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` on the loop;
+    `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first, by what
+    looks at the lease.
     """
 
     entropy: bool = True
     storage: bool = True
+    standing: Callable[[], Refused] | None = None
+    lapsed: bool = False
     writer: bool = True
     draining: bool = False
 
     @property
     def serving(self) -> bool:
         """Whether hands can be opened and dealt."""
-        return self.entropy and self.storage and self.writer and not self.draining
+        leads = self.standing is None and not self.lapsed
+        return self.entropy and self.storage and self.writer and leads and not self.draining
 
 
 def draining() -> Refused:
     """Returns the refusal of everything that is asked of a dealer that shuts down."""
     return Refused(Reason.DRAINING, "the dealer is shutting down: try another, or this one again later")
+
+
+def standing_by() -> Refused:
+    """Returns the refusal of a dealer that stands by: another one writes."""
+    return Refused(Reason.STANDBY, "this dealer stands by, and another one deals: ask that one")
+
+
+def lease_lost() -> Refused:
+    """Returns the refusal of a dealer that may not write any more, or cannot tell whether it may."""
+    text = "this dealer may have been replaced by another one: carried out or not, ask again, the other one too"
+    return Refused(Reason.LEASE_LOST, text)
+
+
+def log_conflict() -> Refused:
+    """Returns the refusal of a dealer whose database holds another history than the one that it knows."""
+    return Refused(
+        Reason.LOG_CONFLICT, "the database does not extend this log: an operator must look; nothing is signed"
+    )

@@ -12,8 +12,9 @@ from dealer.core.deck import Deck, commit_deck, derive_deck
 from dealer.core.hand import Game, HandState, Status
 from dealer.core.history import state_from_log
 from dealer.core.seed import Seed, entropy_digest
+from dealer.store.at_rest import AtRest
 from dealer.store.interface import HandRow, Sealed
-from dealer.store.vault import Purpose, SealLost, Vault
+from dealer.store.vault import Purpose, SealLost
 
 _log = structlog.get_logger()
 
@@ -123,13 +124,14 @@ def deck_of(state: HandState, digest: bytes, seed: Seed, stacked: tuple[str, ...
     return derive_deck(state.deck, state.hand, digest, seed)
 
 
-def sealed(hand: LiveHand, vault: Vault) -> LiveHand:
+def sealed(hand: LiveHand, vault: AtRest, owner: str) -> LiveHand:
     """Returns a hand whose secrets are encrypted at rest, under the key that it has or takes."""
-    made = vault.seal_hand(hand.key, hand.known_secrets().dump(), hand.state.hand)
+    context = vault.context(hand.state.hand, hand.state.table, owner)
+    made = vault.seal_hand(hand.key, hand.known_secrets().dump(), context)
     return hand.but(sealed=made, key=made.key)
 
 
-def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault, entry: Callable[[int], bytes]) -> LiveHand:
+def load_hand(row: HandRow, games: Mapping[str, Game], vault: AtRest, entry: Callable[[int], bytes]) -> LiveHand:
     """Reads a hand back. One in play whose key at rest is gone comes without secrets: it is lost.
 
     Args:
@@ -149,8 +151,12 @@ def load_hand(row: HandRow, games: Mapping[str, Game], vault: Vault, entry: Call
     secrets = None
     if row.secrets is not None:
         try:
-            secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, row.hand))
+            context = vault.context(row.hand, state.table, row.owner)
+            secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, context))
+            if secrets.seed.commitment(row.hand) != state.seed_commitment:
+                raise SealLost("the seed is not the one that the log commits to")
         except SealLost as error:
+            secrets = None
             _log.error("a hand in play is lost", table=state.table, number=state.number, error=str(error))
     deck = make_deck(state, secrets) if secrets and state.status is Status.COMMITTED else None
     key = None if row.secrets is None else row.secrets.key

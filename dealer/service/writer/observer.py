@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dealer.errors import Refused
 from dealer.service.writer.live import LiveHand
 
 
@@ -13,6 +14,9 @@ class Observer:
 
     def recovered(self, live: Sequence[LiveHand]) -> None:
         """Notes that a storage that had failed works again, and which hands are in play."""
+
+    def stood_down(self, why: Refused) -> None:
+        """Notes that this dealer writes no more, and why: another one does, or may."""
 
     def health_changed(self) -> None:
         """Notes that hands can be opened and dealt again, or cannot any more."""

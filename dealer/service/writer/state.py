@@ -1,5 +1,6 @@
 """The durable state: the store, and what is kept of it in memory. It belongs to the writer's thread."""
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from dealer.log.receipt import make_receipt
 from dealer.service.settings import Limits
 from dealer.service.writer.live import LiveHand, load_hand
 from dealer.service.writer.sources import Sources
-from dealer.store.interface import Batch, Store, StoreError, TableRow, one_entry
+from dealer.store.at_rest import AtRest
+from dealer.store.interface import Batch, LogConflict, Store, StoreError, TableRow, one_entry
 from dealer.store.remembered import Remembered
-from dealer.store.vault import Purpose, Vault
+from dealer.store.vault import Purpose
 
 _WHAT_TO_DO = (
     "Put the newest database back; if there is none, this log has ended: start another with `dealer init` "
@@ -68,16 +70,24 @@ class State:
         live: the hands in play; the writer's thread's alone, but that the loop may count them.
         recorded: the referee's hands in memory; the writer's thread's alone.
         seed_keys: for each key at rest of hands in play, how many it seals; the writer's thread's alone.
+        waited: when what hands in play wait for was asked, on the monotonic clock, of those read at the last `load`.
+        touched: when each hand in play was changed last, Unix milliseconds, or read back; the writer's thread's alone.
         commits: how many there were; counted on the writer's thread, read by any.
     """
 
     def __init__(
-        self, open_store: Callable[[], Store], signer: NoteSigner, vault: Vault, sources: Sources, limits: Limits
+        self, open_store: Callable[[], Store], signer: NoteSigner, vault: AtRest, sources: Sources, limits: Limits
     ) -> None:
         """Reads nothing yet; that is for `load`."""
         self.sources, self.limits, self.vault, self.signer = sources, limits, vault, signer
         self.commits = 0
+        self.touched: dict[bytes, int] = {}
         self._open_store = open_store
+        self._opened: Store | None = None
+        self.note = ""
+        self.tree = CompactRange()
+        self.live: dict[bytes, LiveHand] = {}
+        self.waited: dict[bytes, float] = {}
         self._remembered = Remembered(vault.folder / "signed-last")
 
     def load(self) -> None:
@@ -87,7 +97,7 @@ class State:
             StoreError: the store cannot be read, or is another log's or an older one.
             VaultError: a key at rest cannot be read at the moment.
         """
-        self.store = self._open_store()
+        self.store = self._opened = self._open_store()
         if self.store.origin != self.signer.name:
             raise StoreError(f"the store is the log {self.store.origin}, the signing key that of {self.signer.name}")
         self._nodes: dict[tuple[int, int], bytes] = {}
@@ -99,24 +109,34 @@ class State:
         self._recorded_over: deque[bytes] = deque()
         rows = self.store.hands_in_play()
         self.live = {row.hand: load_hand(row, GAMES, self.vault, partial(one_entry, self.store)) for row in rows}
+        now = time.monotonic()
+        self.waited = {hand: now - seconds for hand, seconds in self.store.waited().items()}
         self.seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
+        read_at = self.sources.clock()
+        self.touched = {hand: self.touched.get(hand, read_at) for hand in self.live}
 
     def load_anew(self) -> None:
         """Reads it again: of a batch that failed everything may be durable, or nothing."""
-        self.store.close()
+        self.let_go()
         self.load()
+
+    def let_go(self) -> None:
+        """Closes the store, if one is open."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def _require_what_was_signed(self) -> None:
         """Refuses a tree that does not extend the one signed last: an older database would sign a second history."""
         if (note := self._remembered.note) is not None:
             signed = read_checkpoint(note)
             if signed.size > self.tree.size:
-                raise StoreError(
+                raise LogConflict(
                     f"the database holds {self.tree.size} entries, and this log has signed {signed.size}: it is an "
                     f"older one, and to go on from it would be a second history. {_WHAT_TO_DO}"
                 )
             if CompactRange.load(signed.size, self._node).root() != signed.root:
-                raise StoreError(
+                raise LogConflict(
                     f"the database holds other entries than the {signed.size} that this log has signed. {_WHAT_TO_DO}"
                 )
         if note != self.note:
@@ -169,18 +189,21 @@ class State:
         if len(self._tables) > _TABLE_CACHE:
             self._tables.clear()
         self._tables.update(tables)
-        self._keep_recorded(recorded, hands)
-        return self._take_hands(hands)
+        now = self.sources.clock()
+        self._keep_recorded(recorded, hands, now)
+        return self._take_hands(hands, now)
 
-    def _take_hands(self, hands: Mapping[bytes, LiveHand]) -> list[int]:
+    def _take_hands(self, hands: Mapping[bytes, LiveHand], now: int) -> list[int]:
         freed = set[int]()
         for name, hand in hands.items():
             before = self.live.pop(name, None)
+            self.touched.pop(name, None)
             if before is not None and before.key is not None:
                 self.seed_keys[before.key] -= 1
                 freed.add(before.key)
             if hand.state.in_play:
                 self.live[name] = hand
+                self.touched[name] = now
                 if hand.key is not None:
                     self.seed_keys[hand.key] += 1
         spent = [key for key in freed if not self.seed_keys[key]]
@@ -188,12 +211,16 @@ class State:
             del self.seed_keys[key]
         return spent
 
-    def _keep_recorded(self, recorded: Mapping[bytes, Recorded], hands: Mapping[bytes, LiveHand]) -> None:
+    def _keep_recorded(self, recorded: Mapping[bytes, Recorded], hands: Mapping[bytes, LiveHand], now: int) -> None:
         """Keeps the referee's hands in memory, and of those that are over the last ones."""
+        for id_, made in recorded.items():
+            known = self.recorded.get(id_)
+            if id_ in self.touched and known is not None and known.pieces < made.pieces:
+                self.touched[id_] = now
         self.recorded.update(recorded)
         for hand in recorded:
-            now = hands.get(hand) or self.live.get(hand)
-            if now is None or not now.state.in_play:
+            stands = hands.get(hand) or self.live.get(hand)
+            if stands is None or not stands.state.in_play:
                 self._recorded_over.append(hand)
         while len(self._recorded_over) > _RECORDED_OVER:
             self.recorded.pop(self._recorded_over.popleft(), None)
@@ -224,7 +251,7 @@ class State:
 
     def close(self) -> None:
         """Lets go of the store and the keys."""
-        self.store.close()
+        self.let_go()
         self.vault.close()
         self._remembered.close()
 

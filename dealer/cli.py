@@ -15,6 +15,7 @@ from dealer.config import C, config_option, contribution_option, log_format_opti
 from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
 from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
+from dealer.operate import COMMANDS
 from dealer.play.command import play
 
 if TYPE_CHECKING:
@@ -253,6 +254,7 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
     help="Lifetime of a key of answers, 3600 if it is not given; with --store that of a generation, 300 to 3600, 1800.",
 )
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
+@option("--hand-hours", type=click.FloatRange(0, min_open=True), default=None, help="Void hands left alone so long.")
 @option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
 @option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
 @option("--max-streams", type=click.IntRange(1), default=1_000, show_default=True, help="Open on a connection.")
@@ -265,6 +267,7 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @config_option
 def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, **options: Any) -> None:
     """Serve DealerService, TableService and LogService over gRPC."""
+    from dealer.code_digest import code_digest, version
     from dealer.run import run_until_stopped
     from dealer.service.loglines import configure
     from dealer.service.server import Dealer
@@ -300,6 +303,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         contribution_seconds=options["contribution_seconds"],
         grace_seconds=options["grace_seconds"],
         table_owners=owners,
+        hand_seconds=None if options["hand_hours"] is None else options["hand_hours"] * 3600,
         limits=Limits(
             hands_in_play=options["max_hands"],
             pending=options["max_pending"],
@@ -315,7 +319,8 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         click.echo(
             "cards travel in the clear: --insecure-listen-anywhere is for a mesh that brings TLS of its own", err=True
         )
-    more = [] if key is None else [f"sealed hands are for the escrow key {key}"]
+    more = [f"cutcard {version()}, code digest {code_digest()}"]
+    more += [] if key is None else [f"sealed hands are for the escrow key {key}"]
     run_until_stopped(Dealer(data, settings, Sources(escrow=key, shards=shards)), *more)
 
 
@@ -469,7 +474,8 @@ def escrow_keygen(out: Path) -> None:
     click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")
 
 
-main.add_command(certs)
+for _command in (certs, *COMMANDS):
+    main.add_command(_command)
 main.add_command(double)
 main.add_command(play)
 

@@ -75,6 +75,25 @@ class ModelStore:
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         yield from self._model.log[start:end]
 
+    def published(self) -> str:
+        return self.checkpoint()
+
+    def publish(self, note: str) -> None:
+        pass
+
+    def confirm(self) -> None:
+        if self._epoch != self._model.epoch:
+            raise StoreError("somebody else has opened the store since")
+
+    def waited(self) -> dict[bytes, float]:
+        return {}
+
+    def tend(self) -> bool:
+        return False
+
+    def sealed_anew(self) -> None:
+        pass
+
     def hand(self, hand: bytes) -> HandRow | None:
         return self._model.hands.get(hand)
 

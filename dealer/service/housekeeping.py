@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 from grpc_health.v1 import health_pb2
 
-from dealer.core.hand import Status, over
+from dealer.core.hand import Status, VoidReason, over
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import publish, published_checkpoint
@@ -18,7 +19,8 @@ from dealer.service.referee.clocks import seconds_left
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc.health import HealthServicer
 from dealer.service.settings import Settings
-from dealer.service.writer import hands
+from dealer.service.writer import governing, hands
+from dealer.service.writer.change import Unit
 from dealer.service.writer.engine import Engine
 from dealer.service.writer.health import lease_lost, standing_by
 from dealer.service.writer.live import LiveHand
@@ -32,6 +34,7 @@ _log = structlog.get_logger()
 _AGAIN_SECONDS = 1.0
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _LOG_SERVICE = "dealer.v1.LogService"
+_ABANDONED_SECONDS = 60.0
 _SYNC_SECONDS = 1.0
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -89,6 +92,20 @@ class Housekeeping(Observer):
             (self._look_again, settings.forget_seconds),
         ):
             self._spawn(self._repeat(work, seconds))
+        if settings.hand_seconds is not None:
+            self._spawn(self._repeat(self._void_abandoned, min(_ABANDONED_SECONDS, settings.hand_seconds / 4)))
+
+    async def _void_abandoned(self) -> None:
+        """Voids hands that nobody has touched for too long."""
+        if (seconds := self._settings.hand_seconds) is None:
+            return
+
+        def run(unit: Unit) -> int:
+            void = partial(hands.void_hand, reason=VoidReason.TIMEOUT)
+            return governing.void_abandoned(unit, int(1000 * seconds), void)
+
+        if count := await self._parts.engine.do(run):
+            _log.warning("hands that nobody touched are void", hands=count)
 
     def stop(self) -> None:
         """Ends it, and drops the deadlines."""

@@ -12,6 +12,8 @@ import structlog
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from dealer.code_digest import code_digest, version
+from dealer.log.tiles import published_checkpoint
 from dealer.service.housekeeping import Housekeeping, Parts
 from dealer.service.metrics import Metrics
 from dealer.service.referee.tables import Tables
@@ -41,6 +43,7 @@ from dealer.service.rpc.listener import (
     require_free,
 )
 from dealer.service.rpc.log import LogServicer
+from dealer.service.rpc.operator import OperatorServicer
 from dealer.service.rpc.roles import PUBLIC_METHODS
 from dealer.service.rpc.streams import StreamCaps
 from dealer.service.rpc.table import TableServicer
@@ -106,7 +109,12 @@ class Dealer:
     """
 
     threaded = True  # False: the writer has no thread of its own, in the simulation
-    services: tuple[str, ...] = ("dealer.v1.DealerService", "dealer.v1.LogService", "dealer.v1.TableService")
+    services: tuple[str, ...] = (
+        "dealer.v1.DealerService",
+        "dealer.v1.LogService",
+        "dealer.v1.OperatorService",
+        "dealer.v1.TableService",
+    )
 
     def __init__(self, data: DataDir, settings: Settings, sources: Sources) -> None:
         """Opens nothing yet; that is for `start`."""
@@ -120,6 +128,7 @@ class Dealer:
         self.contender: Contender | None = None
         self.failed = asyncio.Event()
         self.addresses: list[str] = []
+        self.version, self.code_digest = version(), code_digest()
         self.public_address: str | None = None
         self.port = 0
 
@@ -208,6 +217,7 @@ class Dealer:
         rail = self._settings.public_rail
         self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
         self._log_service = LogServicer(self.engine, self._reader)
+        self._operator_service = OperatorServicer(self.engine, self._tables, self._metrics, self)
         parts = Parts(self._data, self.engine, self._reader, self._tables, self._health, self.services, self._metrics)
         self._housekeeping = Housekeeping(parts, self._settings, self.failed)
         self.engine.start(self._housekeeping, threaded=self.threaded)
@@ -265,6 +275,23 @@ class Dealer:
         self.public_address = listening.address
         return server
 
+    def epoch(self) -> int:
+        """Returns the epoch of the lease on a shared database; 0 with an embedded store."""
+        return 0 if self.contender is None else self.contender.lease.epoch
+
+    def published_size(self) -> int:
+        """Returns the entries under the published checkpoint; 0 if nothing is published yet."""
+        published = published_checkpoint(self._data.public)
+        return 0 if published is None else published.size
+
+    def certificate_days(self) -> float | None:
+        """Returns for how many days the server's certificate holds; None without TLS."""
+        return None if self._tls is None else self._tls.days_left()
+
+    async def show_health(self) -> None:
+        """Sets what is served as the dealer's health."""
+        await self._housekeeping.show_health()
+
     async def _watch_files(self, tls: TlsFiles) -> None:
         """Reads the files of TLS again when they change, and says what is wrong with them, once."""
         said: list[str] = []
@@ -289,7 +316,8 @@ class Dealer:
 
     def handlers(self) -> list[grpc.GenericRpcHandler]:
         """Returns the services that this dealer serves."""
-        return [self._dealer_service.handler(), self._log_service.handler(), self._table_service.handler()]
+        services = (self._dealer_service, self._log_service, self._operator_service, self._table_service)
+        return [service.handler() for service in services]
 
     def public_handlers(self) -> list[grpc.GenericRpcHandler]:
         """Returns what the public listener serves; the rest is unknown there."""

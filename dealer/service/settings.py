@@ -72,6 +72,7 @@ class Settings:
         metrics: HOST:PORT for Prometheus; None: no metrics are served.
         reflection: whether server reflection is on.
         publish_seconds: at most so often the static log moves on; at least 1.
+        hand_seconds: hands that nobody has touched for so long are void; None: none is. A referee's hand has clocks.
         judge_seconds: so often the callers of open streams are judged again.
         contribution_seconds: after so long an offered hand is locked; 0: only by LockDeck.
         grace_seconds: for how long a dealer that is stopped lets calls end.
@@ -94,6 +95,7 @@ class Settings:
     reflection: bool = True
     publish_seconds: float = 1.0
     contribution_seconds: float = 60.0
+    hand_seconds: float | None = None
     judge_seconds: float = 60.0
     grace_seconds: float = 10.0
     probe_seconds: float = 1.0

@@ -412,6 +412,7 @@ class HandInPlay(_message.Message):
     REFEREE_FIELD_NUMBER: _builtins.int
     OPENED_SECONDS_FIELD_NUMBER: _builtins.int
     IDLE_SECONDS_FIELD_NUMBER: _builtins.int
+    ROOM_FIELD_NUMBER: _builtins.int
     hand_id: _builtins.str
     """UUID of the hand."""
     table: _builtins.str
@@ -428,6 +429,8 @@ class HandInPlay(_message.Message):
     """Whole seconds since it was opened."""
     idle_seconds: _builtins.int
     """Whole seconds since a call changed it last; since the dealer's start, if none has since then."""
+    room: _builtins.str
+    """Whose it is; for operators alone."""
     def __init__(
         self,
         *,
@@ -439,10 +442,11 @@ class HandInPlay(_message.Message):
         referee: _builtins.bool = ...,
         opened_seconds: _builtins.int = ...,
         idle_seconds: _builtins.int = ...,
+        room: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "idle_seconds", b"idle_seconds", "number", b"number", "opened_seconds", b"opened_seconds", "referee", b"referee", "state", b"state", "street", b"street", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "idle_seconds", b"idle_seconds", "number", b"number", "opened_seconds", b"opened_seconds", "referee", b"referee", "room", b"room", "state", b"state", "street", b"street", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

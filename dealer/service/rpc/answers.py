@@ -63,9 +63,10 @@ def _named(state: HandState) -> Named:
     return _GAME[state.game.name], _STATE[state.status], street, _REVEAL[state.reveal]
 
 
-def in_play_message(unit: Unit, live: LiveHand) -> types_pb2.HandInPlay:
-    """Returns a hand in play as its room finds it again."""
+def in_play_message(unit: Unit, live: LiveHand, *, room: bool = False) -> types_pb2.HandInPlay:
+    """Returns a hand in play as its room finds it again; `room` says whose it is, which is for operators."""
     state = live.state
+    table = unit.table(state.table) if room else None
     return types_pb2.HandInPlay(
         hand_id=hand_text(state.hand),
         table=state.table,
@@ -75,6 +76,7 @@ def in_play_message(unit: Unit, live: LiveHand) -> types_pb2.HandInPlay:
         referee=live.referee,
         opened_seconds=_seconds(unit.now - uuid7_milliseconds(state.hand)),
         idle_seconds=_seconds(unit.now - unit.touched(state.hand)),
+        room="" if table is None else table.owner,
     )
 
 

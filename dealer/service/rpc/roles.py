@@ -3,6 +3,7 @@
 What a role may do is asked here and nowhere else. Whose a table, a hand or a request id is, its owner's name tells.
 """
 
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from types import MappingProxyType
 
 from dealer.errors import Reason, Refused
 
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+"""The name of a room or an operator."""
 LOCAL_OWNER = "local"
 """Whom tables belong to that were opened without TLS; no room's name."""
 
@@ -38,8 +41,8 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """Whose tables and request ids are this caller's."""
-        return self.name
+        """Whose tables and request ids are this caller's; an operator has no tables, and no room has its name."""
+        return f"{self.role}/{self.name}" if self.role is Role.OPERATOR else self.name
 
     def __str__(self) -> str:
         return self.role if self.role in (Role.LOCAL, Role.PUBLIC) else f"{self.role} {self.name}"

@@ -17,7 +17,7 @@ _log = structlog.get_logger()
 DOMAIN = "cutcard"
 
 _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
-    grpc.StatusCode.NOT_FOUND: (Reason.HAND_NOT_FOUND, Reason.ENTRY_NOT_FOUND),
+    grpc.StatusCode.NOT_FOUND: (Reason.HAND_NOT_FOUND, Reason.TABLE_NOT_FOUND, Reason.ENTRY_NOT_FOUND),
     grpc.StatusCode.ALREADY_EXISTS: (Reason.REQUEST_ID_REUSED,),
     grpc.StatusCode.FAILED_PRECONDITION: (
         Reason.TABLE_BUSY,

@@ -189,6 +189,11 @@ class Unit:
             raise AssertionError("a receipt is asked for an entry that is not there")
         self.receipts.append((part, field, index))
 
+    @property
+    def admitting(self) -> bool:
+        """Whether hands may be opened."""
+        return self._state.health.admitting
+
     def room_for_a_hand(self) -> bool:
         """Tells whether one more hand may be in play; those that this batch closes still count."""
         opened = self._opened + (self._below._opened if self._below else 0)

@@ -121,6 +121,7 @@ class Engine:
         self.shared = stands_by
         source = WatchedSource(sources.entropy)
         self.state = State(open_store, signer, vault, replace(sources, entropy=source), limits)
+        self.state.health = self.health
         self._observer = Observer()  # the loop's, once the engine has started
         self._loop: asyncio.AbstractEventLoop | None = None  # set once, by `start`
         self._backlog: Backlog[_Pending] = Backlog(limits.pending)  # says of itself who owns what

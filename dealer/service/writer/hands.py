@@ -50,6 +50,8 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         raise Refused(Reason.WRONG_NUMBER, f"the next hand of table {table.table} is number {number}")
     if opening.reveal is Reveal.SEALED and unit.sources.escrow is None:
         raise Refused(Reason.NO_ESCROW_KEY, "sealed hands need a dealer that runs with an auditor's escrow key")
+    if not unit.admitting:
+        raise Refused(Reason.DRAINING, "the dealer takes no new hands at the moment: try another, or this one later")
     if not unit.room_for_a_hand():
         raise Refused(Reason.TOO_MANY_HANDS, "too many hands are in play: close some first")
 
@@ -112,15 +114,15 @@ def _require_ours(unit: Unit, table: TableRow) -> None:
         raise Refused(Reason.OTHER_SHARD, f"table {table.table} belongs to shard {home}", {"shard": home})
 
 
-def list_hands(unit: Unit, caller: str, size: int, after: bytes) -> tuple[list[LiveHand], bytes]:
-    """Returns a page of a caller's hands in play, the oldest first.
+def list_hands(unit: Unit, caller: str | None, size: int, after: bytes) -> tuple[list[LiveHand], bytes]:
+    """Returns a page of a caller's hands in play, or of everybody's, the oldest first.
 
     Hands stand in the order of their ids, which begin with their time and never change: so a hand that is in play
     throughout is on exactly one page, whatever is opened and closed meanwhile.
 
     Args:
         unit: the state.
-        caller: whose hands.
+        caller: whose hands; None: everybody's.
         size: so many at most.
         after: id of the last hand of the page before; b"": from the first.
 
@@ -130,7 +132,8 @@ def list_hands(unit: Unit, caller: str, size: int, after: bytes) -> tuple[list[L
     own = (
         (id_, live)
         for id_, live in unit.in_play().items()
-        if id_ > after and (table := unit.table(live.state.table)) is not None and table.owner == caller
+        if id_ > after
+        and (caller is None or ((table := unit.table(live.state.table)) is not None and table.owner == caller))
     )
     page = nsmallest(size + 1, own, key=itemgetter(0))
     found = [live for _, live in page[:size]]

@@ -10,10 +10,12 @@ from dealer.errors import Reason, Refused
 class Health:
     """What the dealer can do at the moment. It never comes back from draining, nor from the loss of its writer.
 
+    While it is not `admitting`, hands in play go on and none is opened; an operator says so, and takes it back.
+
     Each flag is replaced whole, so any thread may read it. `entropy` and `storage` are set on the writer's thread (and
-    `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` on the loop;
-    `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first, by what
-    looks at the lease.
+    `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` and `admitting` on the
+    loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first,
+    by what looks at the lease.
     """
 
     entropy: bool = True
@@ -22,12 +24,13 @@ class Health:
     lapsed: bool = False
     writer: bool = True
     draining: bool = False
+    admitting: bool = True
 
     @property
     def serving(self) -> bool:
         """Whether hands can be opened and dealt."""
         leads = self.standing is None and not self.lapsed
-        return self.entropy and self.storage and self.writer and leads and not self.draining
+        return self.entropy and self.storage and self.writer and leads and self.admitting and not self.draining
 
 
 def draining() -> Refused:

@@ -12,6 +12,7 @@ from dealer.log.merkle import CompactRange, Node, NodeReader, inclusion_proof, l
 from dealer.log.note import NoteSigner
 from dealer.log.receipt import make_receipt
 from dealer.service.settings import Limits
+from dealer.service.writer.health import Health
 from dealer.service.writer.live import LiveHand, load_hand
 from dealer.service.writer.sources import Sources
 from dealer.store.at_rest import AtRest
@@ -72,6 +73,7 @@ class State:
         seed_keys: for each key at rest of hands in play, how many it seals; the writer's thread's alone.
         waited: when what hands in play wait for was asked, on the monotonic clock, of those read at the last `load`.
         touched: when each hand in play was changed last, Unix milliseconds, or read back; the writer's thread's alone.
+        health: what the dealer can do at the moment; see there who sets what.
         commits: how many there were; counted on the writer's thread, read by any.
     """
 
@@ -81,6 +83,7 @@ class State:
         """Reads nothing yet; that is for `load`."""
         self.sources, self.limits, self.vault, self.signer = sources, limits, vault, signer
         self.commits = 0
+        self.health = Health()
         self.touched: dict[bytes, int] = {}
         self._open_store = open_store
         self._opened: Store | None = None

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -119,6 +119,7 @@ class World:
         self._old: Any = None
         self._older: Any = None
         self._must_refuse = self._spoilt = False
+        self._signed = 0
         self._sealing_keys: dict[bytes, int] = {}
         self._lines: list[str] = []
 
@@ -317,8 +318,8 @@ class World:
         """Puts the database of a while ago in the place of the newest: a dealer must not go on from it."""
         self._bury()
         newest = self._copied()
-        if self._older is None or self._size_of(self._older) >= self._size_of(newest):
-            self._older = newest
+        if self._older is None or self._size_of(self._older) >= self._signed:
+            self._older = newest  # nothing was signed since: such a database is no older one
             return
         self._old = newest
         self._restore(self._older)
@@ -329,16 +330,23 @@ class World:
         self._old = None
 
     def _copied(self) -> Any:
-        return (len(self.promises.roots), self.disk.copy() if self._on_disk else deepcopy(self.model))
+        return self.disk.copy() if self._on_disk else deepcopy(self.model)
 
     def _size_of(self, copied: Any) -> int:
-        return int(copied[0])
+        """How many entries a copied database has."""
+        if not self._on_disk:
+            return len(copied.log)
+        disk = Disk()
+        disk.restore(copied)
+        with closing(disk.connect(self.data.database, True)) as db:
+            (size,) = db.execute("SELECT count(*) FROM entries").fetchone()
+        return int(size)
 
     def _restore(self, copied: Any) -> None:
         if self._on_disk:
-            self.disk.restore(copied[1])
+            self.disk.restore(copied)
         else:
-            self.model = copied[1]
+            self.model = deepcopy(copied)
 
     def move_calendar(self, milliseconds: int) -> None:
         """Sets the dealer's clock back or on."""
@@ -490,6 +498,7 @@ class World:
         engine = None if self.life is None else getattr(self.life.dealer, "engine", None)
         if engine is not None:
             hold(engine.health.writer, "the writer has ended")
+            self._signed = max(self._signed, engine.state.tree.size)
             for hand, live in engine.state.live.items():
                 if live.key is not None:
                     self._sealing_keys[hand] = live.key

@@ -235,6 +235,8 @@ class Housekeeping(Observer):
     async def _look_again(self) -> None:
         """Sets deadlines and clocks that are missing: what should have, when their hands changed, may have failed."""
         parts = self._parts
+        if not parts.engine.health.serving:
+            return
         live = await parts.engine.do(lambda unit: list(parts.engine.state.live.values()))
         self.follow(live)
         if any(each.referee and not parts.tables.has_clock(each.state.hand) for each in live):

@@ -119,25 +119,6 @@ class ModelStore:
     def is_seen(self, digest: bytes) -> bool:
         return digest in self._model.seen
 
-    def confirm(self) -> None:
-        if self._epoch != self._model.epoch:
-            raise StoreError("somebody else has opened the store since")
-
-    def waited(self) -> dict[bytes, float]:
-        return {}
-
-    def published(self) -> str:
-        return self.checkpoint()
-
-    def publish(self, note: str) -> None:
-        """Leaves it to the folder's own checkpoint, as the embedded store does."""
-
-    def tend(self) -> bool:
-        return False
-
-    def sealed_anew(self) -> None:
-        pass
-
     def forget(self, now: int, most: int) -> bool:
         model = self._model
         gone = {hand for hand, expires in model.expires.items() if expires <= now}

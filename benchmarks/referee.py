@@ -12,7 +12,7 @@ from dealer.core.cards import DECK_KINDS
 from dealer.table import hand
 from dealer.table.betting import Action, Turn
 from dealer.table.stakes import Lineup, Stakes
-from dealer.table.state import Deal, TableState
+from dealer.table.state import Deal, Show, TableState
 
 SEATS = tuple(range(1, 9))
 LINEUP = Lineup(hi_lo=False, stakes=Stakes(25, 50, 100, 200), seats=SEATS, stacks=(10_000,) * 8)
@@ -50,6 +50,8 @@ def check_down(deck: Sequence[str]) -> TableState:
             else:
                 state, _ = hand.dealt(state, waits_for.street, dict(zip(SEATS, deck[at : at + 8], strict=True)))
                 at += 8
+        elif not isinstance(waits_for, Show):
+            raise AssertionError("a hand that was not offered waits for no lock")
         elif waits_for.may_muck and hand.is_beaten(state, waits_for.seat, down[waits_for.seat]):
             state, _ = hand.muck(state, waits_for.seat)
         else:

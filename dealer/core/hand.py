@@ -352,6 +352,11 @@ def as_it_began(state: HandState) -> HandState:
     return replace(state, status=Status.COMMITTED, events=())
 
 
+def as_offered(state: HandState) -> HandState:
+    """Returns a hand as it was while contributions were awaited."""
+    return replace(state, status=Status.OFFERED, events=(), deck_commitment=b"")
+
+
 def over(state: HandState) -> Refused:
     """Returns what whoever wants to change a hand that is over is told."""
     if state.status is Status.LOST:

@@ -15,6 +15,7 @@ from dealer.double.clock import DrivenClock
 from dealer.double.decks import StackedDeck
 from dealer.double.faults import Faults, FaultyHandler
 from dealer.double.use import Use
+from dealer.service.referee.tables import Tables
 from dealer.service.server import Dealer
 from dealer.service.settings import Settings
 from dealer.service.writer.change import Unit
@@ -93,6 +94,11 @@ class Double(Dealer):
 
         faulty = [FaultyHandler(handler, self.faults) for handler in super().handlers()]
         return [*faulty, TestDoubleServicer(self).handler()]
+
+    @property
+    def tables(self) -> Tables:
+        """The referee's hands."""
+        return self._tables
 
     def hasten(self, seconds: float) -> None:
         """Takes so much from what every seat to act at a referee's table has left."""

@@ -16,7 +16,6 @@ from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD
 from dealer.service.rpc import requests
 from dealer.service.rpc.unary import unary, written
-from dealer.service.writer import hands
 from dealer.service.writer.change import Unit
 from dealer.v1 import double_pb2 as pb
 
@@ -77,7 +76,7 @@ class TestDoubleServicer:
         def run(unit: Unit) -> pb.ResetResponse:
             for hand in list(self._double.engine.state.live):
                 if unit.hand(hand).state.in_play:
-                    hands.void_hand(unit, hand, VoidReason.OPERATOR)
+                    self._double.tables.void_any(unit, hand, VoidReason.OPERATOR)
             use = self._double.use(unit)
             self._double.forget()
             return pb.ResetResponse(
@@ -122,7 +121,7 @@ class TestDoubleServicer:
             if wait and live.offer is not None and live.state.status is Status.OFFERED:
                 offered = datetime.fromisoformat(entries.decode(unit.entry(live.offer))["time"])
                 if offered.timestamp() * 1000 + wait <= unit.now:
-                    hands.lock_deck(unit, hand)
+                    self._double.tables.lock_any(unit, hand)
 
 
 def _seed(request: pb.StackDeckRequest | pb.StackSeatsRequest) -> int | None:

@@ -177,7 +177,7 @@ class Housekeeping(Observer):
 
     async def _lock(self, hand: bytes) -> None:
         try:
-            await self._parts.engine.do(lambda unit: hands.lock_deck(unit, hand))
+            await self._parts.engine.do(lambda unit: self._parts.tables.lock_any(unit, hand))
         except Refused as refused:
             if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
                 self._lock_in(_AGAIN_SECONDS, hand)

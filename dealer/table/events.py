@@ -20,6 +20,12 @@ class Cause(StrEnum):
     LEFT = "left"
 
 
+class Offered(NamedTuple):
+    """Contributors are invited; the hand starts once its deck is locked."""
+
+    lineup: Lineup
+
+
 class Started(NamedTuple):
     """The hand began."""
 
@@ -106,8 +112,16 @@ class Finished(NamedTuple):
     stacks: tuple[tuple[int, int], ...]
 
 
+class Voided(NamedTuple):
+    """The hand was given up: every seat has what it brought, in dealing order; `reason` is as the log says it."""
+
+    reason: str
+    stacks: tuple[tuple[int, int], ...]
+
+
 Event = (
-    Started
+    Offered
+    | Started
     | AntePosted
     | StreetDealt
     | BringInDue
@@ -120,4 +134,5 @@ Event = (
     | Mucked
     | Awarded
     | Finished
+    | Voided
 )

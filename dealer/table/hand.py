@@ -10,14 +10,60 @@ from collections.abc import Mapping, Sequence
 from dealer.errors import Reason, Refused
 from dealer.table.betting import FOLD, Action, Option, Turn
 from dealer.table.course import Course
-from dealer.table.events import AntePosted, Cause, Event, Mucked, PotsGathered, SeatLeft, Shown, Started, StreetDealt
+from dealer.table.events import (
+    AntePosted,
+    Cause,
+    Event,
+    Mucked,
+    Offered,
+    PotsGathered,
+    SeatLeft,
+    Shown,
+    Started,
+    StreetDealt,
+    Voided,
+)
 from dealer.table.payouts import Hand, read_hand, wins_a_part
-from dealer.table.pots import build_pots
+from dealer.table.pots import Pot, build_pots
 from dealer.table.stakes import Lineup
-from dealer.table.state import STREETS, Deal, Show, TableState
+from dealer.table.state import STREETS, Deal, Lock, Show, TableState
 
 Advance = tuple[TableState, tuple[Event, ...]]
 """The state after something happened, and the events that this brought about."""
+
+
+def offer(lineup: Lineup) -> Advance:
+    """Waits for the deck to be locked; nothing is posted or dealt before."""
+    stacks = dict(zip(lineup.seats, lineup.stacks, strict=True))
+    return _fresh(lineup, Lock(), stacks, dict.fromkeys(lineup.seats, 0), ()), (Offered(lineup),)
+
+
+def lock(state: TableState) -> Advance:
+    """Starts a hand that was offered; who has left meanwhile is folded when its turn comes.
+
+    Raises:
+        Refused: it was locked before, or is over.
+    """
+    if state.waits_for is None:
+        raise Refused(Reason.HAND_CLOSED, "the hand is over")
+    if not isinstance(state.waits_for, Lock):
+        raise Refused(Reason.HAND_LOCKED, "the deck of this hand is locked already")
+    started, events = start(state.lineup)
+    return started._replace(left=state.left), events
+
+
+def void(state: TableState, reason: str) -> Advance:
+    """Gives a hand up: every seat gets back what it brought, and nobody wins anything.
+
+    Raises:
+        Refused: the hand is over.
+    """
+    if state.waits_for is None:
+        raise Refused(Reason.HAND_CLOSED, "the hand is over")
+    brought = dict(zip(state.lineup.seats, state.lineup.stacks, strict=True))
+    nothing = dict.fromkeys(state.lineup.seats, 0)
+    over = state._replace(waits_for=None, stacks=brought, paid=nothing, pots=(), round=None, returned=())
+    return over, (Voided(reason, tuple(brought.items())),)
 
 
 def start(lineup: Lineup) -> Advance:
@@ -33,9 +79,16 @@ def start(lineup: Lineup) -> Advance:
     pots = build_pots(paid, lineup.seats)
     if pots:
         events.append(PotsGathered(pots))
-    state = TableState(
+    return _fresh(lineup, Deal(STREETS[0]), stacks, paid, pots), tuple(events)
+
+
+def _fresh(
+    lineup: Lineup, waits_for: Lock | Deal, stacks: dict[int, int], paid: dict[int, int], pots: tuple[Pot, ...]
+) -> TableState:
+    """Returns a hand without a card."""
+    return TableState(
         lineup=lineup,
-        waits_for=Deal(STREETS[0]),
+        waits_for=waits_for,
         live=lineup.seats,
         stacks=stacks,
         paid=paid,
@@ -51,7 +104,6 @@ def start(lineup: Lineup) -> Advance:
         mucked=(),
         result=None,
     )
-    return state, tuple(events)
 
 
 def dealt(state: TableState, street: str, up: Mapping[int, str], board: str | None = None) -> Advance:
@@ -173,6 +225,8 @@ def _turn_of(state: TableState, seat: int) -> Turn:
     _require_seat(state, seat)
     if turn is None:
         raise Refused(Reason.HAND_CLOSED, "the hand is over")
+    if isinstance(turn, Lock):
+        raise Refused(Reason.HAND_NOT_LOCKED, "contributions are still awaited: nobody acts before the deck is locked")
     whose = f"seat {turn.seat}'s" if isinstance(turn, Turn) else "nobody's"
     raise Refused(Reason.OUT_OF_TURN, f"it is {whose} turn, not seat {seat}'s")
 

@@ -27,7 +27,7 @@ def write_phh(heading: Heading, events: Sequence[Event]) -> str:
 
     Args:
         heading: the hand.
-        events: everything that happened, from `Started` to `Finished`.
+        events: everything that happened, from `Started`, or from `Offered`, to `Finished`.
 
     Returns:
         ASCII text, lines ended by a newline. Players are p1, p2 … in dealing order; `seats` gives their numbers.
@@ -35,7 +35,7 @@ def write_phh(heading: Heading, events: Sequence[Event]) -> str:
     Raises:
         ValueError: the events do not begin and end a hand.
     """
-    first, last = events[0], events[-1]
+    first, last = next((event for event in events if isinstance(event, Started)), None), events[-1]
     if not (isinstance(first, Started) and isinstance(last, Finished)):
         raise ValueError("a hand history needs a whole hand")
     lineup, stakes = first.lineup, first.lineup.stakes

@@ -24,6 +24,10 @@ class Show(NamedTuple):
     may_muck: bool
 
 
+class Lock(NamedTuple):
+    """The hand is offered, and waits for its deck to be locked."""
+
+
 class Result(NamedTuple):
     """How a hand ended: who won what of each pot, and what each winner got out of all of them, in dealing order."""
 
@@ -50,11 +54,11 @@ class TableState(NamedTuple):
         returned: what went back, and to whom.
         shown: the hands that lie open, in the order of showing.
         mucked: the seats that gave their hands up unseen.
-        result: how it ended, or None.
+        result: how it ended; None as long as it has not, and of a hand that was given up.
     """
 
     lineup: Lineup
-    waits_for: Deal | Turn | Show | None
+    waits_for: Lock | Deal | Turn | Show | None
     live: tuple[int, ...]
     stacks: Mapping[int, int]
     paid: Mapping[int, int]

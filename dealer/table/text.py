@@ -17,6 +17,7 @@ from dealer.table.events import (
     Shown,
     Started,
     StreetDealt,
+    Voided,
 )
 from dealer.table.naming import high_name
 from dealer.table.payouts import Award, Half
@@ -30,7 +31,7 @@ def write_text(heading: Heading, events: Sequence[Event]) -> str:
 
     Args:
         heading: the hand.
-        events: what happened, from `Started` on.
+        events: what happened, from `Started`, or from `Offered`, on.
     """
     return "".join(f"{line}\n" for line in [*_head(heading), *_Story().lines(events)])
 
@@ -82,7 +83,10 @@ class _Story:
             case Awarded(award):
                 yield from _award(award, self._pots)
             case Finished(_, stacks):
-                yield "Stacks: " + ", ".join(f"seat {seat} {stack}" for seat, stack in stacks)
+                yield _stacks(stacks)
+            case Voided(reason, stacks):
+                yield f"The hand is void ({reason}), and everybody has their chips back"
+                yield _stacks(stacks)
             case _:
                 pass
 
@@ -115,6 +119,10 @@ def _stakes(lineup: Lineup) -> Iterable[str]:
     )
     for seat, stack in zip(lineup.seats, lineup.stacks, strict=True):
         yield f"Seat {seat} has {stack}"
+
+
+def _stacks(stacks: Iterable[tuple[int, int]]) -> str:
+    return "Stacks: " + ", ".join(f"seat {seat} {stack}" for seat, stack in stacks)
 
 
 def _deed(option: Option) -> str:

@@ -4,6 +4,7 @@ isort:skip_file
 The referee: whole hands of Seven Card Stud and Hi/Lo by the rules of the table, on certified decks."""
 
 from collections import abc as _abc
+from dealer.v1 import dealer_pb2 as _dealer_pb2
 from dealer.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -479,7 +480,9 @@ class TableHand(_message.Message):
     bring_in_seat: _builtins.int
     """The seat that brought in or has to; 0: nobody."""
     finished: _builtins.bool
-    """Whether the hand is over. What follows but for `table` to `hand` is there only then."""
+    """Whether the hand is over. What follows but for `table` to `hand` is there only then; of a void hand, whose `hand` says
+    so, no payouts, returned parts, shown seats, awards or PHH file.
+    """
     history_phh: _builtins.str
     """The hand as a PHH file; unshown cards are "??"."""
     history_text: _builtins.str
@@ -584,6 +587,8 @@ class StartHandRequest(_message.Message):
     SEATS_FIELD_NUMBER: _builtins.int
     REVEAL_FIELD_NUMBER: _builtins.int
     ACTION_SECONDS_FIELD_NUMBER: _builtins.int
+    CONTRIBUTORS_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """UUID of the caller's choice."""
     table: _builtins.str
@@ -594,6 +599,8 @@ class StartHandRequest(_message.Message):
     """What becomes public after the close."""
     action_seconds: _builtins.int
     """Time for each action in seconds; 0: 30."""
+    number: _builtins.int
+    """The table's next hand number, as the caller knows it; 0: the next, whatever it is."""
     @_builtins.property
     def stakes(self) -> Global___Stakes:
         """What it is played for."""
@@ -601,6 +608,10 @@ class StartHandRequest(_message.Message):
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatStack]:
         """2 to 8 distinct seats with their stacks, in dealing order, clockwise from the dealer's left."""
+
+    @_builtins.property
+    def contributors(self) -> _containers.RepeatedCompositeFieldContainer[_dealer_pb2.Contributor]:
+        """Who is invited to contribute, at most 64, ids distinct, in the order of the contributions; empty: nobody."""
 
     def __init__(
         self,
@@ -612,10 +623,12 @@ class StartHandRequest(_message.Message):
         seats: _abc.Iterable[Global___SeatStack] | None = ...,
         reveal: _types_pb2.Reveal.ValueType = ...,
         action_seconds: _builtins.int = ...,
+        contributors: _abc.Iterable[_dealer_pb2.Contributor] | None = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["stakes", b"stakes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_seconds", b"action_seconds", "game", b"game", "request_id", b"request_id", "reveal", b"reveal", "seats", b"seats", "stakes", b"stakes", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_seconds", b"action_seconds", "contributors", b"contributors", "game", b"game", "number", b"number", "request_id", b"request_id", "reveal", b"reveal", "seats", b"seats", "stakes", b"stakes", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -631,7 +644,7 @@ class StartHandResponse(_message.Message):
     TOKENS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def table_hand(self) -> Global___TableHand:
-        """The hand, third street dealt."""
+        """The hand, third street dealt; or offered, with its offer receipt."""
 
     @_builtins.property
     def tokens(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatToken]:
@@ -650,6 +663,172 @@ class StartHandResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StartHandResponse: _TypeAlias = StartHandResponse  # noqa: Y015
+
+@_typing.final
+class SubmitTableEntropyRequest(_message.Message):
+    """Gives a contributor's value."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    HAND_ID_FIELD_NUMBER: _builtins.int
+    CONTRIBUTOR_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """UUID of the caller's choice."""
+    hand_id: _builtins.str
+    """Hand that is offered."""
+    contributor: _builtins.str
+    """Id as invited."""
+    value: _builtins.bytes
+    """32 bytes drawn afresh from a CSPRNG, matching the commitment."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        hand_id: _builtins.str = ...,
+        contributor: _builtins.str = ...,
+        value: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contributor", b"contributor", "hand_id", b"hand_id", "request_id", b"request_id", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitTableEntropyRequest: _TypeAlias = SubmitTableEntropyRequest  # noqa: Y015
+
+@_typing.final
+class SubmitTableEntropyResponse(_message.Message):
+    """The value was taken."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_HAND_FIELD_NUMBER: _builtins.int
+    ACKNOWLEDGEMENT_FIELD_NUMBER: _builtins.int
+    acknowledgement: _builtins.str
+    """Signed note by the log's key: the proof that the value was given in time. Keep it."""
+    @_builtins.property
+    def table_hand(self) -> Global___TableHand:
+        """The hand."""
+
+    def __init__(
+        self,
+        *,
+        table_hand: Global___TableHand | None = ...,
+        acknowledgement: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table_hand", b"table_hand"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledgement", b"acknowledgement", "table_hand", b"table_hand"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitTableEntropyResponse: _TypeAlias = SubmitTableEntropyResponse  # noqa: Y015
+
+@_typing.final
+class LockTableDeckRequest(_message.Message):
+    """Ends the contributions of a hand."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    HAND_ID_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """UUID of the caller's choice."""
+    hand_id: _builtins.str
+    """Hand that is offered."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        hand_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LockTableDeckRequest: _TypeAlias = LockTableDeckRequest  # noqa: Y015
+
+@_typing.final
+class LockTableDeckResponse(_message.Message):
+    """The hand is under way."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_HAND_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table_hand(self) -> Global___TableHand:
+        """The hand, committed, third street dealt."""
+
+    def __init__(
+        self,
+        *,
+        table_hand: Global___TableHand | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table_hand", b"table_hand"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table_hand", b"table_hand"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LockTableDeckResponse: _TypeAlias = LockTableDeckResponse  # noqa: Y015
+
+@_typing.final
+class VoidTableHandRequest(_message.Message):
+    """Gives a hand up."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    HAND_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """UUID of the caller's choice."""
+    hand_id: _builtins.str
+    """Hand in play."""
+    reason: _types_pb2.VoidReason.ValueType
+    """Why."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        hand_id: _builtins.str = ...,
+        reason: _types_pb2.VoidReason.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "reason", b"reason", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoidTableHandRequest: _TypeAlias = VoidTableHandRequest  # noqa: Y015
+
+@_typing.final
+class VoidTableHandResponse(_message.Message):
+    """The hand is void and revealed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_HAND_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table_hand(self) -> Global___TableHand:
+        """Finished, its `hand` VOID, every seat's stack as before the antes."""
+
+    def __init__(
+        self,
+        *,
+        table_hand: Global___TableHand | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table_hand", b"table_hand"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table_hand", b"table_hand"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoidTableHandResponse: _TypeAlias = VoidTableHandResponse  # noqa: Y015
 
 @_typing.final
 class ActRequest(_message.Message):
@@ -899,6 +1078,8 @@ class TableEvent(_message.Message):
     HAND_MUCKED_FIELD_NUMBER: _builtins.int
     POT_AWARDED_FIELD_NUMBER: _builtins.int
     HAND_FINISHED_FIELD_NUMBER: _builtins.int
+    HAND_OFFERED_FIELD_NUMBER: _builtins.int
+    HAND_VOIDED_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """1, 2, 3 ... within the hand, the same for every watcher."""
     @_builtins.property
@@ -953,6 +1134,14 @@ class TableEvent(_message.Message):
     def hand_finished(self) -> Global___HandFinished:
         """The hand is over."""
 
+    @_builtins.property
+    def hand_offered(self) -> Global___HandOffered:
+        """Contributors are invited: the hand begins with this, and starts at the lock."""
+
+    @_builtins.property
+    def hand_voided(self) -> Global___HandVoided:
+        """The hand was given up."""
+
     def __init__(
         self,
         *,
@@ -970,12 +1159,14 @@ class TableEvent(_message.Message):
         hand_mucked: Global___HandMucked | None = ...,
         pot_awarded: Global___PotAwarded | None = ...,
         hand_finished: Global___HandFinished | None = ...,
+        hand_offered: Global___HandOffered | None = ...,
+        hand_voided: Global___HandVoided | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["ante_posted", b"ante_posted", "bet_returned", b"bet_returned", "bring_in_due", b"bring_in_due", "event", b"event", "hand_finished", b"hand_finished", "hand_mucked", b"hand_mucked", "hand_shown", b"hand_shown", "hand_started", b"hand_started", "pot_awarded", b"pot_awarded", "pots_gathered", b"pots_gathered", "seat_acted", b"seat_acted", "seat_left", b"seat_left", "seat_prompted", b"seat_prompted", "street_dealt", b"street_dealt"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ante_posted", b"ante_posted", "bet_returned", b"bet_returned", "bring_in_due", b"bring_in_due", "event", b"event", "hand_finished", b"hand_finished", "hand_mucked", b"hand_mucked", "hand_offered", b"hand_offered", "hand_shown", b"hand_shown", "hand_started", b"hand_started", "hand_voided", b"hand_voided", "pot_awarded", b"pot_awarded", "pots_gathered", b"pots_gathered", "seat_acted", b"seat_acted", "seat_left", b"seat_left", "seat_prompted", b"seat_prompted", "street_dealt", b"street_dealt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ante_posted", b"ante_posted", "bet_returned", b"bet_returned", "bring_in_due", b"bring_in_due", "event", b"event", "hand_finished", b"hand_finished", "hand_mucked", b"hand_mucked", "hand_shown", b"hand_shown", "hand_started", b"hand_started", "pot_awarded", b"pot_awarded", "pots_gathered", b"pots_gathered", "seat_acted", b"seat_acted", "seat_left", b"seat_left", "seat_prompted", b"seat_prompted", "sequence", b"sequence", "street_dealt", b"street_dealt"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ante_posted", b"ante_posted", "bet_returned", b"bet_returned", "bring_in_due", b"bring_in_due", "event", b"event", "hand_finished", b"hand_finished", "hand_mucked", b"hand_mucked", "hand_offered", b"hand_offered", "hand_shown", b"hand_shown", "hand_started", b"hand_started", "hand_voided", b"hand_voided", "pot_awarded", b"pot_awarded", "pots_gathered", b"pots_gathered", "seat_acted", b"seat_acted", "seat_left", b"seat_left", "seat_prompted", b"seat_prompted", "sequence", b"sequence", "street_dealt", b"street_dealt"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["hand_started", "ante_posted", "street_dealt", "bring_in_due", "seat_prompted", "seat_acted", "seat_left", "bet_returned", "pots_gathered", "hand_shown", "hand_mucked", "pot_awarded", "hand_finished"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["hand_started", "ante_posted", "street_dealt", "bring_in_due", "seat_prompted", "seat_acted", "seat_left", "bet_returned", "pots_gathered", "hand_shown", "hand_mucked", "pot_awarded", "hand_finished", "hand_offered", "hand_voided"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -1020,6 +1211,88 @@ class HandStarted(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HandStarted: _TypeAlias = HandStarted  # noqa: Y015
+
+@_typing.final
+class HandOffered(_message.Message):
+    """Contributors are invited to the hand; nothing is posted or dealt before it starts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HAND_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    ACTION_SECONDS_FIELD_NUMBER: _builtins.int
+    action_seconds: _builtins.int
+    """Time for each action."""
+    @_builtins.property
+    def hand(self) -> _types_pb2.Hand:
+        """The hand as offered, with its offer's receipt: check it before a value goes out."""
+
+    @_builtins.property
+    def stakes(self) -> Global___Stakes:
+        """What it is played for."""
+
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatStack]:
+        """The seats with their stacks, in dealing order."""
+
+    def __init__(
+        self,
+        *,
+        hand: _types_pb2.Hand | None = ...,
+        stakes: Global___Stakes | None = ...,
+        seats: _abc.Iterable[Global___SeatStack] | None = ...,
+        action_seconds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hand", b"hand", "stakes", b"stakes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_seconds", b"action_seconds", "hand", b"hand", "seats", b"seats", "stakes", b"stakes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandOffered: _TypeAlias = HandOffered  # noqa: Y015
+
+@_typing.final
+class HandVoided(_message.Message):
+    """The hand was given up; whatever was put in is with its owners again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    STACKS_FIELD_NUMBER: _builtins.int
+    CLOSE_RECEIPT_FIELD_NUMBER: _builtins.int
+    CLOSE_ENTRY_FIELD_NUMBER: _builtins.int
+    HAND_FIELD_NUMBER: _builtins.int
+    reason: _types_pb2.VoidReason.ValueType
+    """Why."""
+    close_receipt: _builtins.str
+    """tlog-proof text of the close entry."""
+    close_entry: _builtins.bytes
+    """Exact bytes of the close entry that `close_receipt` proves."""
+    @_builtins.property
+    def stacks(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatStack]:
+        """What every seat has, as before the antes, in dealing order."""
+
+    @_builtins.property
+    def hand(self) -> _types_pb2.Hand:
+        """The certified hand, void, with its commit: one that was only offered is locked and committed first."""
+
+    def __init__(
+        self,
+        *,
+        reason: _types_pb2.VoidReason.ValueType = ...,
+        stacks: _abc.Iterable[Global___SeatStack] | None = ...,
+        close_receipt: _builtins.str = ...,
+        close_entry: _builtins.bytes = ...,
+        hand: _types_pb2.Hand | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hand", b"hand"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["close_entry", b"close_entry", "close_receipt", b"close_receipt", "hand", b"hand", "reason", b"reason", "stacks", b"stacks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandVoided: _TypeAlias = HandVoided  # noqa: Y015
 
 @_typing.final
 class AntePosted(_message.Message):

@@ -46,6 +46,21 @@ class TableServiceStub:
                 request_serializer=dealer_dot_v1_dot_table__pb2.StartHandRequest.SerializeToString,
                 response_deserializer=dealer_dot_v1_dot_table__pb2.StartHandResponse.FromString,
                 _registered_method=True)
+        self.SubmitTableEntropy = channel.unary_unary(
+                '/dealer.v1.TableService/SubmitTableEntropy',
+                request_serializer=dealer_dot_v1_dot_table__pb2.SubmitTableEntropyRequest.SerializeToString,
+                response_deserializer=dealer_dot_v1_dot_table__pb2.SubmitTableEntropyResponse.FromString,
+                _registered_method=True)
+        self.LockTableDeck = channel.unary_unary(
+                '/dealer.v1.TableService/LockTableDeck',
+                request_serializer=dealer_dot_v1_dot_table__pb2.LockTableDeckRequest.SerializeToString,
+                response_deserializer=dealer_dot_v1_dot_table__pb2.LockTableDeckResponse.FromString,
+                _registered_method=True)
+        self.VoidTableHand = channel.unary_unary(
+                '/dealer.v1.TableService/VoidTableHand',
+                request_serializer=dealer_dot_v1_dot_table__pb2.VoidTableHandRequest.SerializeToString,
+                response_deserializer=dealer_dot_v1_dot_table__pb2.VoidTableHandResponse.FromString,
+                _registered_method=True)
         self.Act = channel.unary_unary(
                 '/dealer.v1.TableService/Act',
                 request_serializer=dealer_dot_v1_dot_table__pb2.ActRequest.SerializeToString,
@@ -79,7 +94,30 @@ class TableServiceServicer:
     """
 
     def StartHand(self, request, context):
-        """Opens a hand, posts the antes and deals third street. The answer holds each seat's token.
+        """Opens a hand, posts the antes and deals third street. The answer holds each seat's token. Where contributors are
+        invited the hand is offered, and nothing is posted or dealt before the lock.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SubmitTableEntropy(self, request, context):
+        """Takes the value that a contributor committed to. A value that does not match is refused and uses nothing up.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LockTableDeck(self, request, context):
+        """Ends the contributions, posts the antes and deals third street; the dealer's deadline does the same.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def VoidTableHand(self, request, context):
+        """Gives the hand up, from any state in play: the chips go back as they were before the antes, and the certified hand
+        is closed as void and revealed like any other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,6 +159,21 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.StartHand,
                     request_deserializer=dealer_dot_v1_dot_table__pb2.StartHandRequest.FromString,
                     response_serializer=dealer_dot_v1_dot_table__pb2.StartHandResponse.SerializeToString,
+            ),
+            'SubmitTableEntropy': grpc.unary_unary_rpc_method_handler(
+                    servicer.SubmitTableEntropy,
+                    request_deserializer=dealer_dot_v1_dot_table__pb2.SubmitTableEntropyRequest.FromString,
+                    response_serializer=dealer_dot_v1_dot_table__pb2.SubmitTableEntropyResponse.SerializeToString,
+            ),
+            'LockTableDeck': grpc.unary_unary_rpc_method_handler(
+                    servicer.LockTableDeck,
+                    request_deserializer=dealer_dot_v1_dot_table__pb2.LockTableDeckRequest.FromString,
+                    response_serializer=dealer_dot_v1_dot_table__pb2.LockTableDeckResponse.SerializeToString,
+            ),
+            'VoidTableHand': grpc.unary_unary_rpc_method_handler(
+                    servicer.VoidTableHand,
+                    request_deserializer=dealer_dot_v1_dot_table__pb2.VoidTableHandRequest.FromString,
+                    response_serializer=dealer_dot_v1_dot_table__pb2.VoidTableHandResponse.SerializeToString,
             ),
             'Act': grpc.unary_unary_rpc_method_handler(
                     servicer.Act,
@@ -177,6 +230,87 @@ class TableService:
             '/dealer.v1.TableService/StartHand',
             dealer_dot_v1_dot_table__pb2.StartHandRequest.SerializeToString,
             dealer_dot_v1_dot_table__pb2.StartHandResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubmitTableEntropy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dealer.v1.TableService/SubmitTableEntropy',
+            dealer_dot_v1_dot_table__pb2.SubmitTableEntropyRequest.SerializeToString,
+            dealer_dot_v1_dot_table__pb2.SubmitTableEntropyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LockTableDeck(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dealer.v1.TableService/LockTableDeck',
+            dealer_dot_v1_dot_table__pb2.LockTableDeckRequest.SerializeToString,
+            dealer_dot_v1_dot_table__pb2.LockTableDeckResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VoidTableHand(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dealer.v1.TableService/VoidTableHand',
+            dealer_dot_v1_dot_table__pb2.VoidTableHandRequest.SerializeToString,
+            dealer_dot_v1_dot_table__pb2.VoidTableHandResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,7 +41,17 @@ class TableServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TableServiceAsyncStub: ...
     StartHand: _grpc.UnaryUnaryMultiCallable[_table_pb2.StartHandRequest, _table_pb2.StartHandResponse]
-    """Opens a hand, posts the antes and deals third street. The answer holds each seat's token."""
+    """Opens a hand, posts the antes and deals third street. The answer holds each seat's token. Where contributors are
+    invited the hand is offered, and nothing is posted or dealt before the lock.
+    """
+    SubmitTableEntropy: _grpc.UnaryUnaryMultiCallable[_table_pb2.SubmitTableEntropyRequest, _table_pb2.SubmitTableEntropyResponse]
+    """Takes the value that a contributor committed to. A value that does not match is refused and uses nothing up."""
+    LockTableDeck: _grpc.UnaryUnaryMultiCallable[_table_pb2.LockTableDeckRequest, _table_pb2.LockTableDeckResponse]
+    """Ends the contributions, posts the antes and deals third street; the dealer's deadline does the same."""
+    VoidTableHand: _grpc.UnaryUnaryMultiCallable[_table_pb2.VoidTableHandRequest, _table_pb2.VoidTableHandResponse]
+    """Gives the hand up, from any state in play: the chips go back as they were before the antes, and the certified hand
+    is closed as void and revealed like any other.
+    """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
     """Does what a seat was asked for. OUT_OF_TURN and ACTION_NOT_ALLOWED are FAILED_PRECONDITION and change nothing."""
     LeaveHand: _grpc.UnaryUnaryMultiCallable[_table_pb2.LeaveHandRequest, _table_pb2.LeaveHandResponse]
@@ -66,7 +76,17 @@ class TableServiceAsyncStub(TableServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     StartHand: _aio.UnaryUnaryMultiCallable[_table_pb2.StartHandRequest, _table_pb2.StartHandResponse]  # type: ignore[assignment]
-    """Opens a hand, posts the antes and deals third street. The answer holds each seat's token."""
+    """Opens a hand, posts the antes and deals third street. The answer holds each seat's token. Where contributors are
+    invited the hand is offered, and nothing is posted or dealt before the lock.
+    """
+    SubmitTableEntropy: _aio.UnaryUnaryMultiCallable[_table_pb2.SubmitTableEntropyRequest, _table_pb2.SubmitTableEntropyResponse]  # type: ignore[assignment]
+    """Takes the value that a contributor committed to. A value that does not match is refused and uses nothing up."""
+    LockTableDeck: _aio.UnaryUnaryMultiCallable[_table_pb2.LockTableDeckRequest, _table_pb2.LockTableDeckResponse]  # type: ignore[assignment]
+    """Ends the contributions, posts the antes and deals third street; the dealer's deadline does the same."""
+    VoidTableHand: _aio.UnaryUnaryMultiCallable[_table_pb2.VoidTableHandRequest, _table_pb2.VoidTableHandResponse]  # type: ignore[assignment]
+    """Gives the hand up, from any state in play: the chips go back as they were before the antes, and the certified hand
+    is closed as void and revealed like any other.
+    """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
     """Does what a seat was asked for. OUT_OF_TURN and ACTION_NOT_ALLOWED are FAILED_PRECONDITION and change nothing."""
     LeaveHand: _aio.UnaryUnaryMultiCallable[_table_pb2.LeaveHandRequest, _table_pb2.LeaveHandResponse]  # type: ignore[assignment]
@@ -94,7 +114,35 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.StartHandRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.StartHandResponse, _abc.Awaitable[_table_pb2.StartHandResponse]]:
-        """Opens a hand, posts the antes and deals third street. The answer holds each seat's token."""
+        """Opens a hand, posts the antes and deals third street. The answer holds each seat's token. Where contributors are
+        invited the hand is offered, and nothing is posted or dealt before the lock.
+        """
+
+    @_abc_1.abstractmethod
+    def SubmitTableEntropy(
+        self,
+        request: _table_pb2.SubmitTableEntropyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_pb2.SubmitTableEntropyResponse, _abc.Awaitable[_table_pb2.SubmitTableEntropyResponse]]:
+        """Takes the value that a contributor committed to. A value that does not match is refused and uses nothing up."""
+
+    @_abc_1.abstractmethod
+    def LockTableDeck(
+        self,
+        request: _table_pb2.LockTableDeckRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_pb2.LockTableDeckResponse, _abc.Awaitable[_table_pb2.LockTableDeckResponse]]:
+        """Ends the contributions, posts the antes and deals third street; the dealer's deadline does the same."""
+
+    @_abc_1.abstractmethod
+    def VoidTableHand(
+        self,
+        request: _table_pb2.VoidTableHandRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_pb2.VoidTableHandResponse, _abc.Awaitable[_table_pb2.VoidTableHandResponse]]:
+        """Gives the hand up, from any state in play: the chips go back as they were before the antes, and the certified hand
+        is closed as void and revealed like any other.
+        """
 
     @_abc_1.abstractmethod
     def Act(

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dealer.core.hand import BOARD, Face
+from dealer.core.hand import BOARD, Face, VoidReason
 from dealer.table import hand as referee
 from dealer.table.betting import Action, Option, Turn
-from dealer.table.events import Event
+from dealer.table.events import Event, Started
 from dealer.table.phh import Heading
 from dealer.table.stakes import Lineup, Stakes
 from dealer.table.state import TableState
 
-_VERSION = 2
+_VERSION = 3
 _STAKES_IN_ROW = ("ante", "bring_in", "small_bet", "big_bet", "chip", "open_pair_double")
 
 
@@ -64,6 +64,11 @@ class RefereedHand:
         return tuple(card for street in self.streets for card in street)
 
     @property
+    def started(self) -> bool:
+        """Whether the antes have been posted: not while it is offered."""
+        return any(isinstance(event, Started) for event in self.events)
+
+    @property
     def prompt(self) -> int:
         """Returns the sequence number of the last time that a seat was asked to act; 0 before the first."""
         for sequence in range(len(self.events), 0, -1):
@@ -72,9 +77,17 @@ class RefereedHand:
         return 0
 
 
-def begin(hand: bytes, heading: Heading, lineup: Lineup, action_seconds: int, tokens: dict[int, bytes]) -> RefereedHand:
-    """Begins a hand: the antes are posted, and third street is waited for."""
-    state, events = referee.start(lineup)
+def begin(
+    hand: bytes,
+    heading: Heading,
+    lineup: Lineup,
+    action_seconds: int,
+    tokens: dict[int, bytes],
+    *,
+    offered: bool = False,
+) -> RefereedHand:
+    """Begins a hand: the antes are posted, and third street is waited for; one that is `offered` waits for its lock."""
+    state, events = referee.offer(lineup) if offered else referee.start(lineup)
     head = {
         "version": _VERSION,
         "hand": hand.hex(),
@@ -87,8 +100,19 @@ def begin(hand: bytes, heading: Heading, lineup: Lineup, action_seconds: int, to
         "stacks": lineup.stacks,
         "action_seconds": action_seconds,
         "tokens": [tokens[seat].hex() for seat in lineup.seats],
+        "offered": offered,
     }
     return RefereedHand(hand, heading, action_seconds, tokens, state, events, fresh=(_line(head),))
+
+
+def lock(refereed: RefereedHand) -> RefereedHand:
+    """Starts a hand that was offered; see `dealer.table.hand.lock`."""
+    return _after(refereed, referee.lock(refereed.state), ["lock"])
+
+
+def void(refereed: RefereedHand, reason: VoidReason) -> RefereedHand:
+    """Gives a hand up; see `dealer.table.hand.void`."""
+    return _after(refereed, referee.void(refereed.state, reason), ["void", reason])
 
 
 def act(refereed: RefereedHand, seat: int, option: Option) -> RefereedHand:
@@ -136,7 +160,8 @@ def read_record(pieces: Sequence[bytes]) -> RefereedHand:
     lineup = Lineup(hi_lo=head["hi_lo"], stakes=_stakes(head), seats=tuple(head["seats"]), stacks=tuple(head["stacks"]))
     heading = Heading(hand=head["text"], table=head["table"], number=head["number"])
     tokens = {seat: bytes.fromhex(token) for seat, token in zip(lineup.seats, head["tokens"], strict=True)}
-    refereed = begin(bytes.fromhex(head["hand"]), heading, lineup, head["action_seconds"], tokens)
+    hand, offered = bytes.fromhex(head["hand"]), head.get("offered", False)
+    refereed = begin(hand, heading, lineup, head["action_seconds"], tokens, offered=offered)
     for step in steps:
         refereed = _repeat(refereed, step)
     return replace(refereed, fresh=())
@@ -144,7 +169,7 @@ def read_record(pieces: Sequence[bytes]) -> RefereedHand:
 
 def _stakes(head: dict[str, Any]) -> Stakes:
     match head:
-        case {"version": 2, "stakes": named}:
+        case {"version": 2 | 3, "stakes": named}:  # the third may be of an offered hand
             return Stakes(**named)
         case {"version": version}:
             raise ValueError(f"a table's record is of version {version}, and this dealer reads {_VERSION}")
@@ -154,6 +179,10 @@ def _stakes(head: dict[str, Any]) -> Stakes:
 
 def _repeat(refereed: RefereedHand, step: list[Any]) -> RefereedHand:
     match step:
+        case ["lock"]:
+            return lock(refereed)
+        case ["void", reason]:
+            return void(refereed, VoidReason(reason))
         case ["act", seat, action, amount]:
             return act(refereed, seat, Option(Action(action), amount))
         case ["time", seat]:

@@ -5,7 +5,7 @@ It has no other way to the deck than a room has: it deals a street and is given 
 
 import hashlib
 
-from dealer.core.hand import Face
+from dealer.core.hand import Face, Status, VoidReason
 from dealer.core.ids import hand_text
 from dealer.service.referee import record
 from dealer.service.referee.record import RefereedHand, TableCard
@@ -17,13 +17,13 @@ from dealer.table.betting import FOLD, Turn
 from dealer.table.events import Acted
 from dealer.table.phh import Heading, write_phh
 from dealer.table.stakes import Lineup
-from dealer.table.state import Deal, Show
+from dealer.table.state import Deal, Lock, Show
 
 
 def start(
     unit: Unit, caller: str, opening: Opening, lineup: Lineup, action_seconds: int, tokens: dict[int, bytes]
 ) -> RefereedHand:
-    """Opens a certified hand, and runs it to the first prompt.
+    """Opens a certified hand, and runs it to the first prompt; one to which contributors are invited is offered only.
 
     Args:
         unit: what changes.
@@ -38,8 +38,32 @@ def start(
     """
     live = hands.open_hand(unit, caller, opening, referee=True)
     heading = Heading(hand_text(live.state.hand), live.state.table, live.state.number)
-    refereed = record.begin(live.state.hand, heading, lineup, action_seconds, tokens)
-    return follow(unit, refereed, refereed)
+    offered = live.state.status is Status.OFFERED
+    refereed = record.begin(live.state.hand, heading, lineup, action_seconds, tokens, offered=offered)
+    return refereed if offered else follow(unit, refereed, refereed)
+
+
+def lock(unit: Unit, refereed: RefereedHand) -> RefereedHand:
+    """Locks an offered hand's deck and starts the hand: the antes are posted, and third street is waited for.
+
+    Raises:
+        Refused: it is locked already, or over.
+    """
+    hands.lock_deck(unit, refereed.hand)
+    return record.lock(refereed)
+
+
+def void(unit: Unit, refereed: RefereedHand, reason: VoidReason) -> RefereedHand:
+    """Gives a hand up at the table and in the log.
+
+    The close names no history: nothing that was played counts, and the events in the log tell what was dealt.
+
+    Raises:
+        Refused: it is over.
+    """
+    given_up = record.void(refereed, reason)
+    hands.void_hand(unit, refereed.hand, reason)
+    return given_up
 
 
 def follow(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> RefereedHand:
@@ -51,7 +75,7 @@ def follow(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> Refereed
         refereed: the hand after it.
     """
     _fold(unit, before, refereed)
-    while not isinstance(waits_for := refereed.state.waits_for, Turn | None):
+    while not isinstance(waits_for := refereed.state.waits_for, Lock | Turn | None):
         before = refereed
         if isinstance(waits_for, Deal):
             refereed = _deal(unit, refereed, waits_for.street)

@@ -24,6 +24,7 @@ from dealer.service.writer import hands
 from dealer.service.writer.change import Unit
 from dealer.service.writer.engine import Engine
 from dealer.service.writer.health import draining
+from dealer.service.writer.live import LiveHand
 from dealer.table.betting import Turn
 
 _log = structlog.get_logger()
@@ -104,6 +105,46 @@ class Tables:
         """Carries out a step of a hand and everything that follows from it. On the writer's thread."""
         before = self.load(unit, hand)
         refereed = steps.follow(unit, before, step(before))
+        self.save(unit, refereed)
+        return refereed
+
+    def lock(self, unit: Unit, hand: bytes) -> RefereedHand:
+        """Locks an offered hand's deck and runs the hand to the first prompt. On the writer's thread.
+
+        Raises:
+            Refused: it is locked already, or over.
+        """
+        return self.change(unit, hand, partial(steps.lock, unit))
+
+    def lock_any(self, unit: Unit, hand: bytes) -> None:
+        """Locks an offered hand's deck, whoever runs it. On the writer's thread.
+
+        Raises:
+            Refused: it is locked already, or over.
+        """
+        if unit.hand(hand).referee:
+            self.lock(unit, hand)
+        else:
+            hands.lock_deck(unit, hand)
+
+    def void_any(self, unit: Unit, hand: bytes, reason: VoidReason) -> LiveHand:
+        """Gives a hand up, whoever runs it, and returns it. On the writer's thread.
+
+        Raises:
+            Refused: it is over.
+        """
+        if unit.hand(hand).referee:
+            self.void(unit, hand, reason)
+            return unit.hand(hand)
+        return hands.void_hand(unit, hand, reason)
+
+    def void(self, unit: Unit, hand: bytes, reason: VoidReason) -> RefereedHand:
+        """Gives a hand up: every seat has what it brought. On the writer's thread.
+
+        Raises:
+            Refused: it is over.
+        """
+        refereed = steps.void(unit, self.load(unit, hand), reason)
         self.save(unit, refereed)
         return refereed
 

@@ -1,7 +1,6 @@
 """From the service's values to messages on the wire."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from dealer.core import entries
@@ -10,7 +9,7 @@ from dealer.core.hand import BOARD, Deal, Dealt, Face, HandState, Reveal, Status
 from dealer.core.ids import hand_text, uuid7_milliseconds
 from dealer.core.seed import Seed
 from dealer.games.showing import COUNTS, highest_counts, lowest_door
-from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS
+from dealer.service.rpc.requests import FACES, GAMES_BY_ENUM, REVEALS, STREETS, VOID_REASONS
 from dealer.service.rpc.splice import Named, Opener, WholeHand, hand_part
 from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, faces_of_deck
@@ -21,6 +20,7 @@ _GAME = {game.name: value for value, game in GAMES_BY_ENUM.items()}  # by name: 
 _REVEAL = {reveal: value for value, reveal in REVEALS.items()}
 FACE = {face: value for value, face in FACES.items()}
 STREET = {street: value for value, street in STREETS.items()}
+VOID_REASON = {reason: value for value, reason in VOID_REASONS.items()}
 _STATE = {
     Status.OFFERED: types_pb2.HAND_STATE_OFFERED,
     Status.COMMITTED: types_pb2.HAND_STATE_COMMITTED,
@@ -136,13 +136,24 @@ class FullHand:
         deck = deck_of(live.state, digest, seed, entries.decode_stacked(close))
         return faces_of_deck(deck), deck.card_commitments
 
+    @property
+    def offered(self) -> bool:
+        """Whether contributors were invited to the hand."""
+        return self._live.offer is not None
+
     def write(self, message: types_pb2.Hand) -> None:
         """Writes the hand into its place in an answer, with commitments and entries; asks for the receipts."""
         self._write(message, self._live)
 
     def write_as_it_began(self, message: types_pb2.Hand) -> None:
         """Writes the hand as it was once it was committed and before its first card."""
-        self._write(message, replace(self._live, state=machine.as_it_began(self._live.state)))
+        self._write(message, self._live.but(state=machine.as_it_began(self._live.state)))
+
+    def write_as_offered(self, message: types_pb2.Hand) -> None:
+        """Writes the hand as it was while contributions were awaited."""
+        live = self._live.but(state=machine.as_offered(self._live.state), commit=None)
+        message.MergeFrom(hand_message(live))
+        self._enter(message, live)
 
     def _write(self, message: types_pb2.Hand, live: LiveHand) -> None:
         message.MergeFrom(hand_message(live))

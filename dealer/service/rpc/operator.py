@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import grpc
 import structlog
 
-from dealer.core.hand import VoidReason, over
+from dealer.core.hand import VoidReason
 from dealer.core.ids import hand_text
 from dealer.errors import Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
@@ -88,9 +88,7 @@ class OperatorServicer:
             raise Refused(Reason.INVALID_REQUEST, f"note has at most {_MOST_NOTE_BYTES} bytes")
 
         def run(unit: Unit) -> HandAnswer:
-            live = hands.void_hand(unit, hand, VoidReason.OPERATOR)
-            if live.referee:
-                unit.on_loop.append(partial(self._tables.give_up, hand, over(live.state)))
+            live = self._tables.void_any(unit, hand, VoidReason.OPERATOR)
             assert live.close is not None
             response = pb.VoidAnyHandResponse(hand=answers.hand_message(live))
             unit.receipt_into(response, "receipt", live.close)

@@ -14,7 +14,7 @@ from dealer.core.seed import VALUE_BYTES
 from dealer.errors import Reason, Refused
 from dealer.games.plans import FREE_DRAW, SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
 from dealer.service.writer.hands import Opening
-from dealer.v1 import dealer_pb2, types_pb2
+from dealer.v1 import dealer_pb2, table_pb2, types_pb2
 
 GAMES_BY_ENUM = {
     types_pb2.GAME_SEVEN_CARD_STUD: SEVEN_CARD_STUD,
@@ -103,17 +103,22 @@ def opening(request: dealer_pb2.OpenHandRequest) -> Opening:
     reveal = REVEALS.get(request.reveal)
     if reveal is None:
         raise Refused(Reason.INVALID_REVEAL, "reveal must be set to a known policy")
-    if request.number > MAX_INTEGER:
-        raise Refused(Reason.INVALID_NUMBER, f"number must be at most {MAX_INTEGER}")
     return Opening(
         table=table,
         game=game,
         deck=deck,
         seats=seats(request.seats, game.min_seats, game.max_seats),
         reveal=reveal,
-        invited=_contributors(request.contributors),
-        number=request.number,
+        invited=contributors(request.contributors),
+        number=hand_number(request.number),
     )
+
+
+def hand_number(number: int) -> int:
+    """Reads the number that the table's next hand is to have; 0: whatever it is."""
+    if number > MAX_INTEGER:
+        raise Refused(Reason.INVALID_NUMBER, f"number must be at most {MAX_INTEGER}")
+    return number
 
 
 def page(size: int, token: str) -> tuple[int, bytes]:
@@ -148,7 +153,8 @@ def seat(number: int) -> int:
     return number
 
 
-def _contributors(given: Sequence[dealer_pb2.Contributor]) -> tuple[tuple[str, bytes], ...]:
+def contributors(given: Sequence[dealer_pb2.Contributor]) -> tuple[tuple[str, bytes], ...]:
+    """Reads who is invited to contribute, each with its commitment."""
     if len(given) > MAX_CONTRIBUTORS:
         raise Refused(Reason.INVALID_CONTRIBUTORS, f"at most {MAX_CONTRIBUTORS} contributors can be invited")
     invited = tuple((each.id, each.commitment) for each in given)
@@ -164,7 +170,7 @@ def _contributors(given: Sequence[dealer_pb2.Contributor]) -> tuple[tuple[str, b
     return invited
 
 
-def contribution(request: dealer_pb2.SubmitEntropyRequest) -> tuple[str, bytes]:
+def contribution(request: dealer_pb2.SubmitEntropyRequest | table_pb2.SubmitTableEntropyRequest) -> tuple[str, bytes]:
     """Reads a contributor's id and value."""
     if not is_id(request.contributor):
         raise Refused(Reason.INVALID_CONTRIBUTORS, "contributor must be 1 to 64 characters of A-Z a-z 0-9 . _ -")

@@ -9,8 +9,11 @@ from weakref import WeakValueDictionary
 import grpc
 from google.protobuf.message import Message
 
+from dealer.core.ids import hand_text
 from dealer.core.seed import draw
 from dealer.errors import Reason, Refused
+from dealer.log.acknowledgement import acknowledgement_text
+from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
 from dealer.service.referee import record, steps
 from dealer.service.referee.record import RefereedHand
@@ -19,8 +22,9 @@ from dealer.service.rpc import answers, requests, table_requests, table_views
 from dealer.service.rpc.roles import Caller, Role, caller, not_your_role
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.table_feed import HandFeed
-from dealer.service.rpc.table_views import RAIL, Closing
+from dealer.service.rpc.table_views import RAIL, Began, Closing
 from dealer.service.rpc.unary import Answer, alike, unary
+from dealer.service.writer import hands
 from dealer.service.writer.about import describing_hand, describing_table
 from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Command, Engine
@@ -37,11 +41,11 @@ T = TypeVar("T")
 class TableRequests:
     """Makes a command's work of each request: checks its form, and says what is to be done with the hand."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, signer: NoteSigner) -> None:
+        self._tables, self._signer = tables, signer
 
     def start_hand(self, request: pb.StartHandRequest, caller: str) -> Run:
-        """Opens a hand and runs it to the first prompt."""
+        """Opens a hand and runs it to the first prompt, or offers it to contributors."""
         opening, lineup, action_seconds = table_requests.opening(request)
 
         def run(unit: Unit) -> HandAnswer:
@@ -56,6 +60,41 @@ class TableRequests:
             return HandAnswer(refereed.hand, response)
 
         return describing_table(run, opening.table, caller)
+
+    def submit_table_entropy(self, request: pb.SubmitTableEntropyRequest, hand: bytes) -> Run:
+        """Adds a contributor's value and acknowledges it."""
+        contributor, value = requests.contribution(request)
+
+        def run(unit: Unit) -> HandAnswer:
+            refereed = self._tables.load(unit, hand)
+            hands.submit_entropy(unit, hand, contributor, value)
+            signed = self._signer.sign(acknowledgement_text(hand_text(hand), contributor, value))
+            response = pb.SubmitTableEntropyResponse(acknowledgement=signed)
+            self._write_view(unit, refereed, response.table_hand)
+            return HandAnswer(hand, response)
+
+        return run
+
+    def lock_table_deck(self, request: pb.LockTableDeckRequest, hand: bytes) -> Run:
+        """Ends the contributions, and runs the hand to the first prompt."""
+
+        def run(unit: Unit) -> HandAnswer:
+            response = pb.LockTableDeckResponse()
+            self._write_view(unit, self._tables.lock(unit, hand), response.table_hand, whole=True)
+            return HandAnswer(hand, response)
+
+        return run
+
+    def void_table_hand(self, request: pb.VoidTableHandRequest, hand: bytes) -> Run:
+        """Gives a hand up."""
+        reason = requests.void_reason(request.reason)
+
+        def run(unit: Unit) -> HandAnswer:
+            response = pb.VoidTableHandResponse()
+            self._write_view(unit, self._tables.void(unit, hand, reason), response.table_hand, whole=True)
+            return HandAnswer(hand, response)
+
+        return run
 
     def act(self, request: pb.ActRequest, hand: bytes) -> Run:
         """Does what a seat was asked for."""
@@ -108,10 +147,24 @@ class TableRequests:
             answers.FullHand(unit, live).write(view.hand)
 
 
+def _began(full: answers.FullHand, refereed: RefereedHand) -> Began:
+    """Reads a certified hand as it was before its first card."""
+    offered = types_pb2.Hand() if full.offered else None
+    if offered is not None:
+        full.write_as_offered(offered)
+    started = types_pb2.Hand() if refereed.started else None
+    if started is not None:
+        full.write_as_it_began(started)
+    return Began(offered, started)
+
+
 # A method's name in the proto, its maker in TableRequests, and its request's type.
 METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
     {
         "StartHand": ("start_hand", pb.StartHandRequest),
+        "SubmitTableEntropy": ("submit_table_entropy", pb.SubmitTableEntropyRequest),
+        "LockTableDeck": ("lock_table_deck", pb.LockTableDeckRequest),
+        "VoidTableHand": ("void_table_hand", pb.VoidTableHandRequest),
         "Act": ("act", pb.ActRequest),
         "LeaveHand": ("leave_hand", pb.LeaveHandRequest),
         "GetTableHand": ("get_table_hand", pb.GetTableHandRequest),
@@ -125,7 +178,7 @@ class TableServicer:
     def __init__(self, engine: Engine, tables: Tables, metrics: Metrics, *, public_rail: bool = False) -> None:
         """Serves with this writer and referee; `metrics` counts calls, `public_rail` lets anybody watch the rail."""
         self._engine, self._tables, self._metrics, self._public_rail = engine, tables, metrics, public_rail
-        self._requests = TableRequests(tables)
+        self._requests = TableRequests(tables, engine.state.signer)
         self._feeds: WeakValueDictionary[bytes, HandFeed] = WeakValueDictionary()
 
     def handler(self, only: frozenset[str] | None = None) -> grpc.GenericRpcHandler:
@@ -209,8 +262,8 @@ class TableServicer:
                     refereed, began, closing = await self._look(request, who, connection)
                 feed = self._feeds.get(hand)
                 if feed is None:
-                    feed = self._feeds[hand] = HandFeed(began)
-                feed.end(closing)
+                    feed = self._feeds[hand] = HandFeed()
+                feed.learn(began, closing)
                 while True:
                     for encoded in feed.events(refereed, seat, after):
                         yield encoded
@@ -218,33 +271,34 @@ class TableServicer:
                     if refereed.state.waits_for is None:
                         return
                     refereed = await watcher.later_than(refereed)
-                    if refereed.state.waits_for is None:
-                        async with feed.ending:
-                            if not feed.ended:
-                                refereed, _, closing = await self._look(request, who, connection)
-                                feed.end(closing)
+                    if not feed.covers(refereed):
+                        async with feed.learning:
+                            if not feed.covers(refereed):
+                                refereed, began, closing = await self._look(request, who, connection)
+                                feed.learn(began, closing)
         except Exception as error:
             await abort(context, error)
 
     async def _look(
         self, request: pb.WatchHandRequest, who: Caller, connection: str
-    ) -> tuple[RefereedHand, types_pb2.Hand, Closing | None]:
+    ) -> tuple[RefereedHand, Began, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
         hand, seat, token = requests.hand_id(request.hand_id), request.seat, request.token
 
         guard = self._token_guard(hand, seat, token) if who.role is Role.PUBLIC and seat != RAIL else None
 
-        def run(unit: Unit) -> tuple[RefereedHand, types_pb2.Hand, Closing | None]:
+        def run(unit: Unit) -> tuple[RefereedHand, Began, Closing | None]:
             if guard is not None:
                 guard(unit)
             refereed = self._tables.load(unit, hand)
             if seat != RAIL:
                 require_token(refereed.tokens, seat, token)
-            live, began, closing = unit.hand(hand), types_pb2.Hand(), None
-            answers.FullHand(unit, live).write_as_it_began(began)
+            live, closing = unit.hand(hand), None
+            full = answers.FullHand(unit, live)
             if live.close is not None:
-                closing = Closing(unit.entry(live.close))
+                closing = Closing(unit.entry(live.close), types_pb2.Hand())
+                full.write(closing.hand)
                 unit.receipt_into(closing, "receipt", live.close)
-            return refereed, began, closing
+            return refereed, _began(full, refereed), closing
 
         return await self._engine.do(self._for(who, run, hand, by_token=seat != RAIL), connection)

@@ -5,40 +5,41 @@ from collections.abc import Iterator
 
 from dealer.service.referee.record import RefereedHand
 from dealer.service.rpc import table_views
-from dealer.service.rpc.table_views import Closing
+from dealer.service.rpc.table_views import Began, Closing
 from dealer.table import events as happened
 from dealer.v1 import table_pb2 as pb
-from dealer.v1 import types_pb2
 
 
 class HandFeed:
     """One hand's events as messages. Belongs to the loop, and lives for as long as somebody watches.
 
     Attributes:
-        ending: held by the one watcher that reads how the hand ended, for all.
+        learning: held by the one watcher that reads how the hand started or ended, for all.
     """
 
-    def __init__(self, began: types_pb2.Hand) -> None:
-        """Takes the certified hand before its first card, with its commitments and receipt."""
-        self._began = began
+    def __init__(self) -> None:
+        """Knows nothing of the hand yet: see `learn`."""
+        self._began: Began | None = None
         self._closing: Closing | None = None
         self._encoded: dict[tuple[int, int], bytes] = {}
-        self.ending = asyncio.Lock()
+        self.learning = asyncio.Lock()
 
-    @property
-    def ended(self) -> bool:
-        """Whether it is known how the hand ended."""
-        return self._closing is not None
+    def covers(self, refereed: RefereedHand) -> bool:
+        """Tells whether enough is known for all of a hand's events: with its lock and its end there is more to know."""
+        started = self._began is not None and (self._began.started is not None or not refereed.started)
+        return started and (self._closing is not None or refereed.state.waits_for is not None)
 
-    def end(self, closing: Closing | None) -> None:
-        """Takes the hand's close entry, once the hand is over."""
+    def learn(self, began: Began, closing: Closing | None) -> None:
+        """Takes the certified hand as it began and, once it is over, its close entry."""
+        if self._began is None or self._began.started is None:
+            self._began = began
         self._closing = self._closing or closing
 
     def events(self, refereed: RefereedHand, seat: int, after: int) -> Iterator[bytes]:
         """Yields what a watcher is sent.
 
         Args:
-            refereed: the hand; over only if its closing was taken before.
+            refereed: the hand, covered by what was learned before.
             seat: whose eyes.
             after: sequence number of the last event that the watcher has.
         """
@@ -49,8 +50,15 @@ class HandFeed:
             yield self._encoded[key]
 
     def _encode(self, view: pb.TableEvent, event: happened.Event) -> bytes:
-        if isinstance(event, happened.Started):
-            view.hand_started.hand.CopyFrom(self._began)
+        began = self._began
+        if isinstance(event, happened.Offered) and began is not None and began.offered is not None:
+            view.hand_offered.hand.CopyFrom(began.offered)
+        elif isinstance(event, happened.Started) and began is not None and began.started is not None:
+            view.hand_started.hand.CopyFrom(began.started)
+        elif isinstance(event, happened.Voided) and self._closing is not None:
+            view.hand_voided.close_receipt = self._closing.receipt
+            view.hand_voided.close_entry = self._closing.entry
+            view.hand_voided.hand.CopyFrom(self._closing.hand)
         elif isinstance(event, happened.Finished) and self._closing is not None:
             view.hand_finished.close_receipt = self._closing.receipt
             view.hand_finished.close_entry = self._closing.entry

@@ -3,7 +3,15 @@
 from dealer.core.ids import MAX_INTEGER
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD_HI_LO
-from dealer.service.rpc.requests import GAMES_BY_ENUM, REVEALS, require_seats, seats, table_id
+from dealer.service.rpc.requests import (
+    GAMES_BY_ENUM,
+    REVEALS,
+    contributors,
+    hand_number,
+    require_seats,
+    seats,
+    table_id,
+)
 from dealer.service.rpc.requests import seat as one_seat
 from dealer.service.rpc.table_views import ACTION, RAIL
 from dealer.service.writer.hands import Opening
@@ -19,7 +27,8 @@ def opening(request: pb.StartHandRequest) -> tuple[Opening, Lineup, int]:
     """Reads what a hand is started with: the certified hand, who plays for what, and the time for each action.
 
     Raises:
-        Refused: the table's id, game, stakes, seats, stacks, reveal or time are not what they must be.
+        Refused: the table's id, game, stakes, seats, stacks, reveal, contributors, number or time are not what they
+            must be.
     """
     table = table_id(request.table)
     game = GAMES_BY_ENUM.get(request.game)
@@ -35,7 +44,15 @@ def opening(request: pb.StartHandRequest) -> tuple[Opening, Lineup, int]:
     stacks = tuple(each.stack for each in request.seats)
     lineup = Lineup(game is SEVEN_CARD_STUD_HI_LO, _stakes(request.stakes), numbers, stacks)
     return (
-        Opening(table=table, game=game, deck="standard52", seats=numbers, reveal=reveal),
+        Opening(
+            table=table,
+            game=game,
+            deck="standard52",
+            seats=numbers,
+            reveal=reveal,
+            invited=contributors(request.contributors),
+            number=hand_number(request.number),
+        ),
         lineup,
         request.action_seconds or DEFAULT_ACTION_SECONDS,
     )

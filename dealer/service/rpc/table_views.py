@@ -6,9 +6,9 @@ A down card is for its own seat alone until the seat shows it. Everything that l
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dealer.core.hand import Face
+from dealer.core.hand import Face, VoidReason
 from dealer.service.referee.record import RefereedHand, TableCard
-from dealer.service.rpc.answers import FACE, STREET
+from dealer.service.rpc.answers import FACE, STREET, VOID_REASON
 from dealer.table import events as happened
 from dealer.table.betting import FOLD, Action, Option, Turn
 from dealer.table.naming import high_name
@@ -16,7 +16,7 @@ from dealer.table.payouts import Award, Half
 from dealer.table.phh import write_phh
 from dealer.table.pots import Pot, give_up
 from dealer.table.reading import high_five
-from dealer.table.stakes import Stakes
+from dealer.table.stakes import Lineup, Stakes
 from dealer.table.text import write_text
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2
@@ -42,11 +42,20 @@ _CAUSE = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A certified hand before its first card: as it was offered, if it was, and as it started, once it has."""
+
+    offered: types_pb2.Hand | None
+    started: types_pb2.Hand | None
+
+
 @dataclass(slots=True)
 class Closing:
-    """A hand's close entry, and the tlog-proof text for it, once it is filled in."""
+    """A hand's close entry, the tlog-proof text for it, once it is filled in, and the hand as it ended."""
 
     entry: bytes
+    hand: types_pb2.Hand
     receipt: str = ""
 
 
@@ -68,7 +77,7 @@ def table_hand(refereed: RefereedHand, milliseconds_left: int) -> pb.TableHand:
         board=[state.board] if state.board else [],
         bring_in_seat=state.bring_in or 0,
         pots=_pots(state.pots),
-        finished=state.result is not None,
+        finished=state.waits_for is None,
         returned=_amounts(state.returned),
         table=refereed.heading.table,
         game=types_pb2.GAME_SEVEN_CARD_STUD_HI_LO if state.lineup.hi_lo else types_pb2.GAME_SEVEN_CARD_STUD,
@@ -81,6 +90,7 @@ def table_hand(refereed: RefereedHand, milliseconds_left: int) -> pb.TableHand:
         view.shown.extend(state.shown)
         view.awards.extend(_award(award) for award in state.result.awards)
         view.history_phh = write_phh(refereed.heading, refereed.events)
+    if view.finished:
         view.history_text = write_text(refereed.heading, refereed.events)
     return view
 
@@ -134,10 +144,14 @@ def _event(
 ) -> pb.TableEvent:
     """Returns one event as `eyes` may see it; a street with the cards `dealt`, a prompt with the `pots` there."""
     match event:
+        case happened.Offered(lineup):
+            offered = pb.HandOffered(
+                stakes=_stakes(lineup.stakes), seats=_brought(lineup), action_seconds=refereed.action_seconds
+            )
+            return pb.TableEvent(hand_offered=offered)
         case happened.Started(lineup):
-            brought = zip(lineup.seats, lineup.stacks, strict=True)
             started = pb.HandStarted(
-                stakes=_stakes(lineup.stakes), seats=_stacks(brought), action_seconds=refereed.action_seconds
+                stakes=_stakes(lineup.stakes), seats=_brought(lineup), action_seconds=refereed.action_seconds
             )
             return pb.TableEvent(hand_started=started)
         case happened.AntePosted(seat, amount, stack):
@@ -186,6 +200,9 @@ def _event(
                 history_text=write_text(refereed.heading, refereed.events),
             )
             return pb.TableEvent(hand_finished=finished)
+        case happened.Voided(reason, stacks):
+            voided = pb.HandVoided(reason=VOID_REASON[VoidReason(reason)], stacks=_stacks(stacks))
+            return pb.TableEvent(hand_voided=voided)
 
 
 def _seats(refereed: RefereedHand) -> Iterator[pb.TableSeat]:
@@ -238,6 +255,10 @@ def _pots(pots: Iterable[Pot]) -> list[pb.Pot]:
 
 def _amounts(amounts: Iterable[tuple[int, int]]) -> list[pb.SeatAmount]:
     return [pb.SeatAmount(seat=seat, amount=amount) for seat, amount in amounts]
+
+
+def _brought(lineup: Lineup) -> list[pb.SeatStack]:
+    return _stacks(zip(lineup.seats, lineup.stacks, strict=True))
 
 
 def _stacks(stacks: Iterable[tuple[int, int]]) -> list[pb.SeatStack]:

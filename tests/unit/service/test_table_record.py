@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dealer.core.hand import Face
+from dealer.core.hand import Face, VoidReason
 from dealer.service.referee import record
 from dealer.service.referee.record import RefereedHand, TableCard
 from dealer.table.betting import Turn
@@ -30,7 +30,7 @@ def played() -> RefereedHand:
 
 def test_a_record_begins_with_its_version_and_gives_the_hand_back() -> None:
     hand = played()
-    assert hand.fresh[0].startswith(b'{"version":2,')
+    assert hand.fresh[0].startswith(b'{"version":3,')
     assert record.read_record(hand.fresh) == replace(hand, fresh=())
 
 
@@ -43,8 +43,26 @@ def test_a_record_of_the_first_version_still_reads() -> None:
     assert record.read_record([first, *hand.fresh[1:]]) == replace(hand, fresh=())
 
 
+def test_a_record_of_the_second_version_still_reads() -> None:
+    hand = played()
+    head = json.loads(hand.fresh[0])
+    del head["offered"]
+    second = json.dumps(head | {"version": 2}).encode() + b"\n"
+    assert record.read_record([second, *hand.fresh[1:]]) == replace(hand, fresh=())
+
+
+def test_an_offered_hand_is_read_back_with_its_lock_and_its_end() -> None:
+    lineup = Lineup(hi_lo=False, stakes=STAKES, seats=(1, 2), stacks=(1000, 500))
+    tokens = {1: b"a" * 32, 2: b"b" * 32}
+    offered = record.begin(bytes(16), Heading("id", "t", 7), lineup, 30, tokens, offered=True)
+    left = record.leave(offered, 2)
+    for hand in (offered, left, record.lock(left), record.void(record.lock(left), VoidReason.MISDEAL)):
+        assert record.read_record(hand.fresh) == replace(hand, fresh=())
+    assert record.lock(left).state.left == {2}
+
+
 def test_a_record_of_a_later_version_is_refused() -> None:
     hand = played()
-    later = hand.fresh[0].replace(b'"version":2', b'"version":3')
-    with pytest.raises(ValueError, match="version 3"):
+    later = hand.fresh[0].replace(b'"version":3', b'"version":4')
+    with pytest.raises(ValueError, match="version 4"):
         record.read_record([later, *hand.fresh[1:]])

@@ -5,7 +5,7 @@ BIN := .venv/bin
 # What CI adds to a test run; `make test TESTS=tests/unit/core` runs a part.
 TESTS :=
 
-.PHONY: setup demo test coverage check soak generate released-protos lock bench clean
+.PHONY: setup demo demo-tls test coverage check soak generate released-protos lock bench clean
 
 setup: .venv/.ready
 
@@ -18,6 +18,10 @@ setup: .venv/.ready
 
 demo: .venv/.ready
 	@$(BIN)/dealer demo
+
+# The same over TLS, with rooms on another host: a network namespace where one may be made.
+demo-tls: .venv/.ready
+	@$(BIN)/dealer demo --tls
 
 test: .venv/.ready
 	$(BIN)/python -m pytest -n 2 -rs $(TESTS)

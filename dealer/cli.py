@@ -481,8 +481,11 @@ main.add_command(play)
 
 
 @main.command()
-def demo() -> None:
+@click.option("--tls", is_flag=True, help="Over TLS, with rooms on another host, an operator and the public listener.")
+def demo(tls: bool) -> None:
     """Show it all in a temporary folder: serve, deal, audit, and refuse a forged log."""
-    from dealer.demo.run import run
-
+    if tls:
+        from dealer.demo.tls import run
+    else:
+        from dealer.demo.run import run
     run()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 from dealer.errors import CutcardError
 
@@ -41,6 +42,13 @@ def orderly_end() -> Iterator[None]:
                 signal.signal(each, handler)
 
 
+class Addresses(NamedTuple):
+    """Where a dealer listens, and where the public calls; "" if it has no public listener."""
+
+    rooms: str
+    public: str
+
+
 @contextmanager
 def own_dealer(data: Path, *options: str) -> Iterator[str]:
     """Serves a data folder in a process beside this one, yields its address, and ends the process.
@@ -48,15 +56,31 @@ def own_dealer(data: Path, *options: str) -> Iterator[str]:
     Raises:
         CutcardError: it did not start; its own words are on standard error.
     """
+    with own_listeners(data, "--listen", "127.0.0.1:0", *options) as addresses:
+        yield addresses.rooms
+
+
+@contextmanager
+def own_listeners(data: Path, *options: str) -> Iterator[Addresses]:
+    """Does the same where the options say where to listen, for rooms and for the public.
+
+    Raises:
+        CutcardError: it did not start; its own words are on standard error.
+    """
     tool = Path(sys.executable).parent / "dealer"
-    command = [str(tool), "serve", "--data-dir", str(data), "--listen", "127.0.0.1:0", "--grace-seconds", "1", *options]
+    command = [str(tool), "serve", "--data-dir", str(data), "--grace-seconds", "1", *options]
     # In a session of its own the terminal's signals do not reach it: it ends after the program that uses it.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
-            said = process.stdout.readline() if process.stdout else ""
-            if not said.startswith("listening on "):
+            said = {"listening on": "", "the public calls": ""}
+            for line in process.stdout or ():
+                words, _, where = line.strip().rpartition(" ")
+                if words not in said:
+                    break
+                said[words] = said[words] or where
+            if not said["listening on"]:
                 raise CutcardError("the dealer did not start")
-            yield said.removeprefix("listening on ").strip()
+            yield Addresses(*said.values())
         finally:
             process.terminate()
             try:

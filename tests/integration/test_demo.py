@@ -20,3 +20,10 @@ def test_the_demonstration_deals_audits_and_refuses_a_forgery() -> None:
     forged = done.stdout[done.stdout.index("Somebody changes one card") :]
     hand = forged.split("hand ")[1][:36]
     assert f"hand {hand}" in forged[forged.index("Findings") :]
+
+
+def test_the_demonstration_over_tls_hides_a_hand_from_another_room_and_has_an_operator_void_it() -> None:
+    done = run_tool("dealer", "demo", "--tls")
+    assert done.returncode == 0, done.stderr
+    for said in ("every card checked", "NOT_FOUND: there is no such hand", "is void", "VALID  "):
+        assert said in done.stdout

@@ -5,7 +5,7 @@ BIN := .venv/bin
 # What CI adds to a test run; `make test TESTS=tests/unit/core` runs a part.
 TESTS :=
 
-.PHONY: setup demo demo-tls test coverage check soak generate released-protos lock bench clean
+.PHONY: setup demo demo-tls test coverage check soak mutants generate released-protos lock bench clean
 
 setup: .venv/.ready
 
@@ -32,6 +32,10 @@ coverage: .venv/.ready
 
 soak: .venv/.ready
 	$(BIN)/python -m pytest -n 2 -m soak
+
+# Changes the code a little at a time, and asks each package's own tests whether they notice: for hours.
+mutants: .venv/.ready
+	$(BIN)/python -m tests.mutants
 
 check: .venv/.ready
 	$(BIN)/ruff check .

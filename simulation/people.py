@@ -1,4 +1,4 @@
-"""Who uses a simulated dealer: rooms, a table with its players, watchers, an auditor. Each is a coroutine."""
+"""Who uses a simulated dealer: rooms, tables with players and watchers, an auditor, an operator; each a coroutine."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ from dealer.client.calls import Caller, Retry
 from dealer.client.errors import CallError
 from dealer.core.seed import contribution_commitment
 from dealer.v1 import dealer_pb2 as pb
-from dealer.v1 import log_pb2, table_pb2
+from dealer.v1 import log_pb2, operator_pb2, table_pb2
 from dealer.v1 import types_pb2 as t
 
 _STREETS = (t.STREET_THIRD, t.STREET_FOURTH, t.STREET_FIFTH, t.STREET_SIXTH, t.STREET_SEVENTH)
@@ -278,3 +278,31 @@ class Auditor(Person):
         while not self.world.home:
             await self.look("GetCheckpoint", log_pb2.GetCheckpointRequest())
             await self.pause(3)
+
+
+class Operator(Person):
+    """Looks after the dealer: asks how it is, voids a hand now and then, drains it and lets it go on."""
+
+    async def live(self) -> None:
+        while not self.world.home:
+            await self.pause(4)
+            choice = self.rng.random()
+            if choice < 0.3:
+                await self._void_one()
+            elif choice < 0.4:
+                await self.look("Drain", operator_pb2.DrainRequest())
+                await self.pause(2)
+                await self.look("Resume", operator_pb2.ResumeRequest())
+            else:
+                await self.look("GetStatus", operator_pb2.GetStatusRequest())
+
+    async def _void_one(self) -> None:
+        listed = (await self.look("ListAllHands", operator_pb2.ListAllHandsRequest())).hands
+        if not listed:
+            return
+        chosen = self.rng.choice(list(listed)).hand_id
+        try:
+            await self.change("VoidAnyHand", operator_pb2.VoidAnyHandRequest(hand_id=chosen, note="a simulated reason"))
+        except CallError as error:
+            if error.reason not in ("HAND_LOST", "HAND_CLOSED", "ANSWER_LOST"):
+                raise

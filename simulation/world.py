@@ -24,13 +24,13 @@ from dealer.store.interface import Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 from dealer.v1 import dealer_pb2 as pb
-from dealer.v1 import log_pb2, table_pb2
+from dealer.v1 import log_pb2, operator_pb2, table_pb2
 from simulation.disk import Disk
 from simulation.faults import FAULTS, Fault
 from simulation.life import Life, SimulatedDealer, unavailable
 from simulation.loop import Clock, Loop
 from simulation.machine import ORIGIN, Files, data_folder, installed
-from simulation.people import Auditor, Person, Room, Table
+from simulation.people import Auditor, Operator, Person, Room, Table
 from simulation.promises import Answered, BrokenPromise, Promises, hold
 from simulation.stores import FailingStore, Model, ModelStore, Plan
 
@@ -38,14 +38,12 @@ SETTLING_SECONDS = 900.0
 _FAULTS_LAST = 50
 """Steps, about."""
 _MONDAY = 1_790_000_000_000
+_MODULES = {"Table": table_pb2, "Log": log_pb2, "Dealer": pb, "Operator": operator_pb2}
 _SERVICES = {
-    "StartHand": "Table",
-    "Act": "Table",
-    "LeaveHand": "Table",
-    "GetTableHand": "Table",
-    "GetCheckpoint": "Log",
+    method.name: service
+    for service, module in _MODULES.items()
+    for method in module.DESCRIPTOR.services_by_name[f"{service}Service"].methods
 }
-_MODULES = {"Table": table_pb2, "Log": log_pb2, "Dealer": pb}
 _AUDITOR = EscrowKey(bytes.fromhex("d1b1b5b1a6d9f3b56b0ad96c5d1f0b7f4bd8cdd9b6e3fd6ab77ef6b5a4db9a0e"))
 
 
@@ -209,7 +207,7 @@ class World:
         rooms, tables = self._people
         people: list[Person] = [Room(self, f"room-{n}") for n in range(rooms)]
         people += [Table(self, f"table-{n}") for n in range(tables)]
-        people.append(Auditor(self, "auditor"))
+        people += [Auditor(self, "auditor"), Operator(self, "operator")]
         self._lives = [self.people_loop.create_task(each.live()) for each in people]
 
     def _happen(self, fault: Fault) -> None:
@@ -415,7 +413,7 @@ class World:
         def reply(value: bytes | None, error: Any) -> None:
             loop.call_soon(self._answered, answered, value, error)
 
-        service = _SERVICES.get(method, "Dealer")
+        service = _SERVICES[method]
         life.loop.call_soon(life.serve, f"/dealer.v1.{service}Service/{method}", data, "people", reply)
         late = loop.call_later(seconds, self._answered, answered, None, unavailable("deadline"))
         try:
@@ -553,7 +551,7 @@ class World:
         """Asks for every answer that is kept once more: each must be the same to the byte."""
         for request_id in sorted(self.promises.repeatable):
             answered: Answered = self.promises.answered[request_id]
-            service = _SERVICES.get(answered.method, "Dealer")
+            service = _SERVICES[answered.method]
             request = getattr(_MODULES[service], f"{answered.method}Request").FromString(answered.request)
             while True:
                 try:

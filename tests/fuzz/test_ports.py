@@ -17,16 +17,18 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from dealer.v1 import dealer_pb2, log_pb2, table_pb2
+from dealer.v1 import dealer_pb2, log_pb2, operator_pb2, operator_pb2_grpc, table_pb2
 from dealer.v1 import types_pb2 as t
 from tests.integration.running import Running, rid, run_tool, running
 
 SERVICES = [
-    *(
-        file.DESCRIPTOR.services_by_name[name]
-        for file, name in [(dealer_pb2, "DealerService"), (log_pb2, "LogService")]
-    ),
-    table_pb2.DESCRIPTOR.services_by_name["TableService"],
+    module.DESCRIPTOR.services_by_name[name]
+    for module, name in [
+        (dealer_pb2, "DealerService"),
+        (log_pb2, "LogService"),
+        (table_pb2, "TableService"),
+        (operator_pb2, "OperatorService"),
+    ]
 ]
 METHODS: list[MethodDescriptor] = [method for service in SERVICES for method in service.methods]
 NEVER = {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS}
@@ -153,6 +155,9 @@ def fuzz_method(fuzzed: Fuzzed, method: MethodDescriptor, examples: int, start: 
         fuzzed.call(method, message.SerializeToString() if instead is None else instead)
 
     holds()
+    operator_pb2_grpc.OperatorServiceStub(fuzzed.channel).Resume(
+        operator_pb2.ResumeRequest()
+    )  # it may have been drained
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

@@ -71,6 +71,7 @@ def test_a_long_world_on_the_disk_and_one_on_the_model() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(2 * 3600)
 def test_an_hour_of_long_worlds() -> None:
     command = [sys.executable, "-m", "simulation", "--hours", "1"]
     done = subprocess.run(command, capture_output=True, text=True)

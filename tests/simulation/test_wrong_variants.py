@@ -116,7 +116,7 @@ VARIANTS: dict[Callable[[ExitStack], None], Variant] = {
     _without_reading_anew: Variant("", ("store fails although it persisted", "store fails late")),
     _without_looking_again: Variant("finish", ("callbacks raise",), 116),
     _without_remembering_what_was_signed: Variant("older|served|tree|entr", ("an older database",)),
-    _without_digests_of_seeds: Variant("seed serves two hands", ("entropy fails",)),
+    _without_digests_of_seeds: Variant("seed serves two hands|holds a seed in play", ("entropy fails",)),
 }
 
 

@@ -115,12 +115,20 @@ def header_length(text: bytes, kind: DeckKind) -> int:
     if len(lines) < 3 or not lines[0].isascii() or _regular(_spelt(lines[1], kind), kind) is None:
         return 0
     for separator in ",;\t":
-        names, cells = (next(csv.reader([line.decode().strip()], delimiter=separator), []) for line in lines[:2])
+        names, cells = (_cells(line.decode().strip(), separator) for line in lines[:2])
         if len(names) == len(cells) == 1 and names[0].strip().lower() in _DECK_COLUMNS:
             return text.index(b"\n") + 1
         if len(names) == len(cells) == kind.size and _count_up([name.strip() for name in names]):
             return text.index(b"\n") + 1
     return 0
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """Returns a line's cells; none if it is no line of CSV, as with a carriage return in its middle."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return []
 
 
 def _count_up(names: Sequence[str]) -> bool:

@@ -154,7 +154,12 @@ def load_array(path: Path) -> object:
         ValueError, EOFError: it is no array.
     """
     with open_regular(path):  # NumPy, which opens by name, would wait at a pipe
-        loaded: object = np.load(path, mmap_mode="r", allow_pickle=False)
+        try:
+            loaded: object = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            raise
+        except Exception as error:  # it reads the header as Python, and fails as Python's tokenizer and parser do
+            raise ValueError(f"{path} has a header that NumPy cannot read: {type(error).__name__}") from error
         return loaded
 
 

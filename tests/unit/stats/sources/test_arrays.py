@@ -70,6 +70,25 @@ def test_half_a_file(tmp_path):
         open_source([str(path)])
 
 
+@pytest.mark.parametrize(
+    ("piece", "instead"),
+    [
+        (b"'shape'", b"'shape"),
+        (b"(4, 52)", b"(4, 5("),
+        (b"{", b"["),
+        (b"|u1", b"\xff\xff\xff"),
+        (b"(4, 52)", b"4 ,,52)"),
+    ],
+)
+def test_a_header_that_cannot_be_read_whatever_numpy_raises_over_it(piece, instead, tmp_path):
+    whole = Path(saved(shuffled(4), tmp_path, "whole.npy")).read_bytes()
+    assert piece in whole
+    path = tmp_path / "broken.npy"
+    path.write_bytes(whole.replace(piece, instead, 1))
+    with pytest.raises(InputError, match="not a whole"):
+        open_source([str(path)])
+
+
 def test_text_with_the_name_of_an_array(tmp_path):
     (tmp_path / "text.npy").write_text("2c 2d\n")
     with pytest.raises(InputError, match=r"not a whole .* text has a name without \.npy") as caught:

@@ -209,6 +209,8 @@ def test_a_line_of_column_names_is_passed_over_and_said(tmp_path):
         ",".join([*NEW_DECK[:51], "card52"]),
         "hands",
         "",
+        "\0\rhands",
+        'de"ck\rs',
     ],
 )
 def test_a_first_line_that_may_be_a_deck_or_anything_else_is_refused(header, tmp_path):

@@ -175,12 +175,12 @@ def _fixed(key: Ed25519PrivateKey) -> Any:
 
 
 @contextmanager
-def data_folder() -> Iterator[DataDir]:
-    """Yields a fresh data folder, in memory, that goes afterwards."""
+def data_folder(begin: Path | None = None) -> Iterator[DataDir]:
+    """Yields a data folder, in memory, that goes afterwards: a fresh one, or a copy of another."""
     template = _template()
     root = Path(tempfile.mkdtemp(prefix="world-", dir=template.parent))
     try:
-        shutil.copytree(template, root / "data")
+        shutil.copytree(begin or template, root / "data")
         yield DataDir.at(root / "data")
     finally:
         shutil.rmtree(root, ignore_errors=True)

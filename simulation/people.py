@@ -296,13 +296,20 @@ class Operator(Person):
             else:
                 await self.look("GetStatus", operator_pb2.GetStatusRequest())
 
-    async def _void_one(self) -> None:
+    async def clear(self) -> None:
+        """Voids every hand that is left."""
+        while await self._void_one():
+            pass
+
+    async def _void_one(self) -> bool:
+        """Voids a hand, and says whether there was one."""
         listed = (await self.look("ListAllHands", operator_pb2.ListAllHandsRequest())).hands
         if not listed:
-            return
+            return False
         chosen = self.rng.choice(list(listed)).hand_id
         try:
             await self.change("VoidAnyHand", operator_pb2.VoidAnyHandRequest(hand_id=chosen, note="a simulated reason"))
         except CallError as error:
             if error.reason not in ("HAND_LOST", "HAND_CLOSED", "ANSWER_LOST"):
                 raise
+        return True

@@ -79,6 +79,7 @@ class World:
         faults: Sequence[Fault] = FAULTS,
         script: Mapping[int, str] | None = None,
         audited: bool = True,
+        begin: Path | None = None,
     ) -> None:
         """Makes a world.
 
@@ -92,12 +93,13 @@ class World:
             faults: those that may come.
             script: which fault comes at which step, by name, in place of chance.
             audited: whether the log is verified at the end.
+            begin: a data folder to begin with, on the disk; None: an empty log.
         """
         self.seed = seed
         self.rng = random.Random(seed)
         self._on_disk, self._steps, self._fault_every, self._audited = disk, steps, fault_every, audited
         self._faults = [fault for fault in faults if disk or not fault.disk]
-        self._script = script
+        self._script, self._begin_with = script, begin
         self._people = (rooms, tables)
         self.clock = Clock(_MONDAY)
         self.people_loop = Loop(self.clock)
@@ -173,7 +175,7 @@ class World:
             BrokenPromise: something was not.
         """
         with ExitStack() as stack:
-            self.data = stack.enter_context(data_folder())
+            self.data = stack.enter_context(data_folder(self._begin_with))
             stack.enter_context(installed(self.files, self.clock.monotonic, self.rng.randrange, self._line))
             stack.callback(self._end)
             self._begin()
@@ -522,6 +524,9 @@ class World:
                 self.clock.now < until, f"not everybody could finish within {SETTLING_SECONDS:.0f} s of the last fault"
             )
             self.step()
+        if self._begin_with is not None:
+            self._lives.append(self.people_loop.create_task(Operator(self, "successor").clear()))
+            self._go_on_until(lambda: self._lives[-1].done(), until)
         self._lives.append(self.people_loop.create_task(self._ask_everything_again()))
         self._go_on_until(lambda: self._lives[-1].done(), until)
         self._go_on_until(self._is_quiet, until)

@@ -2,18 +2,25 @@
 
 import subprocess
 import sys
+import tarfile
+from contextlib import closing
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dealer.store.datadir import DataDir
+from dealer.store.migrate import migrate
+from dealer.store.vault import Vault
 from simulation.__main__ import long_world, short_world
 from simulation.faults import FAULTS
 from simulation.stores import ALTHOUGH, BEFORE, LATE
 from simulation.world import World
 
 PARTS = 20
+RELEASED = Path(__file__).parents[1] / "released" / "data-v1.tar.xz"
 KEPT = {
     116: "an offer's deadline went with a call of the loop's that failed",
     231: "a hand whose key is lost, while no line can be written",
@@ -63,6 +70,22 @@ def test_the_store_fails_at_each_call_in_turn(mode: str, times: int) -> None:
 )
 def test_faults_in_any_order_break_no_promise(seed: int, disk: bool, script: dict[int, str]) -> None:
     World(seed, disk=disk, rooms=1, steps=120, script=script).run()
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path) -> Path:
+    """A store of the first release with hands in play, brought up to this version."""
+    with tarfile.open(RELEASED) as archive:
+        archive.extractall(tmp_path, filter="data")
+    data = DataDir.at(tmp_path / "data")
+    with closing(Vault(data.at_rest, 3600)) as vault:
+        assert migrate(data.database, vault, lambda line: None)
+    return data.root
+
+
+def test_a_store_of_an_older_release_lives_on_through_every_fault(upgraded: Path) -> None:
+    for seed in range(4):
+        assert World(seed, disk=True, rooms=1, begin=upgraded).run().counts["answers"]
 
 
 def test_a_long_world_on_the_disk_and_one_on_the_model() -> None:

@@ -19,11 +19,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import dealer.client.calls
 import dealer.log.tiles
+import dealer.service.server
 import dealer.store.datadir
 import dealer.store.keeping
 import dealer.store.remembered
 import dealer.store.slots
 import dealer.store.vault
+from dealer.code_digest import code_digest
 from dealer.service.loglines import Unfailing
 from dealer.store.datadir import DataDir
 
@@ -147,6 +149,7 @@ def installed(
         clock = _Instead(time, monotonic=monotonic)
         stack.enter_context(patch.object(dealer.client.calls, "time", clock))
         stack.enter_context(patch.object(dealer.store.keeping, "time", clock))
+        stack.enter_context(patch.object(dealer.service.server, "code_digest", _code_digest))
         stack.enter_context(patch.object(dealer.client.calls, "secrets", _Instead(os, randbelow=below)))
         structlog.configure(
             processors=[structlog.processors.KeyValueRenderer()],
@@ -158,6 +161,9 @@ def installed(
             yield
         finally:
             structlog.configure(**before)
+
+
+_code_digest = cache(code_digest)  # many dealers of one code start in one process
 
 
 @cache

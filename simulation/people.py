@@ -165,7 +165,7 @@ class Room(Person):
             if error.reason != "HAND_LOCKED":  # its deadline came first
                 raise
         while (await self.look("GetHand", pb.GetHandRequest(hand_id=hand))).hand.state == t.HAND_STATE_OFFERED:
-            await self.pause(20)
+            await self.pause(4)
 
     async def _stud(self, hand: str, seats: list[int]) -> None:
         rng, dealt = self.rng, []
@@ -203,7 +203,7 @@ class Table(Person):
             except CallError as error:
                 if error.reason not in ("HAND_LOST", "HAND_CLOSED", "ANSWER_LOST", "TABLE_BUSY", "HAND_NOT_FOUND"):
                     raise
-                await self.pause(40)  # whoever sits at a hand that was left behind runs out of time
+                await self.pause(12)  # whoever sits at a hand that was left behind runs out of time
 
     async def _play(self) -> None:
         rng = self.rng
@@ -277,7 +277,7 @@ class Auditor(Person):
     async def live(self) -> None:
         while not self.world.home:
             await self.look("GetCheckpoint", log_pb2.GetCheckpointRequest())
-            await self.pause(3)
+            await self.pause(1.5)
 
 
 class Operator(Person):
@@ -285,7 +285,7 @@ class Operator(Person):
 
     async def live(self) -> None:
         while not self.world.home:
-            await self.pause(4)
+            await self.pause(1.5)
             choice = self.rng.random()
             if choice < 0.3:
                 await self._void_one()

@@ -161,7 +161,7 @@ class World:
             publish_seconds=2.0,
             probe_seconds=2.0,
             tidy_seconds=1e9,
-            contribution_seconds=30.0,
+            contribution_seconds=10.0,
             limits=Limits(key_seconds=600),
         )
         return SimulatedDealer(self.data, settings, sources, self._open)

@@ -78,7 +78,7 @@ class Upkeep:
             self._make_keys(missing)
         self._wrap_for_joined()
         if self._change_is_due(age):
-            self._change_generation()
+            self.change_generation()
 
     def finish_change(self) -> None:
         """Notes that no hand is sealed under an older generation's key any more, and destroys what opened those.
@@ -216,7 +216,7 @@ class Upkeep:
         ready = len(self.registry.alive(store.link, store.row.generation + 1, store.row.generation))
         return ready >= self.registry.others_alive(store.link) or now - self._due_since >= _WAIT_FOR_OTHERS_SECONDS
 
-    def _change_generation(self) -> None:
+    def change_generation(self) -> None:
         """Begins the next generation: its seed key and all answer keys in use, wrapped for its pairs alone.
 
         The old seed key is never wrapped for a new pair.

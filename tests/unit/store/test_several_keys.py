@@ -1,4 +1,4 @@
-"""Keys at rest of several dealers: what opens, with every row ever committed and every folder (MACHINES.md, section 8)."""
+"""Keys at rest of several dealers: what opens of every row ever committed (MACHINES.md, section 8)."""
 
 import hashlib
 import time
@@ -113,9 +113,8 @@ def pair(postgres, tmp_path, signer) -> Iterator[tuple[Member, Member]]:
             link.execute(statement.encode())
     link.execute(_ARCHIVE[_ARCHIVE.index("CREATE FUNCTION") :].encode())
     for table in ("wraps", "hands", "keys", "answers"):
-        link.execute(
-            f"CREATE TRIGGER keep AFTER INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION keep('{table}')".encode()
-        )
+        when = f"AFTER INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION keep('{table}')"
+        link.execute(f"CREATE TRIGGER keep {when}".encode())
     link.close()
     first, second = Member(tmp_path / "a", url, signer), Member(tmp_path / "b", url, signer)
     first.lead()

@@ -48,6 +48,7 @@ def _disk(*errors: Callable[[], Exception]) -> Callable[["World"], None]:
 
     def begin(world: "World") -> None:
         rng = world.rng
+        world.full = False  # this fault comes in place of that one
         after, left = rng.randrange(40), rng.choice([1, 1, 3, 200])
         calls = rng.choice([("write",), ("sync",), ("read",), ("write", "sync"), ("open",), ("truncate",)])
         make = rng.choice(errors)

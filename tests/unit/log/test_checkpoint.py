@@ -100,3 +100,8 @@ def test_the_greatest_size_is_taken() -> None:
 def test_a_note_without_signatures_is_no_checkpoint() -> None:
     with pytest.raises(CheckpointError, match="without signatures"):
         checkpoint.read_checkpoint(TEXT)
+
+
+def test_a_checkpoint_is_all_of_what_is_signed_not_its_beginning() -> None:
+    with pytest.raises(CheckpointError, match="three lines"):
+        checkpoint.read_checkpoint(SIGNER.sign(f"{TEXT}\nand more\n"))

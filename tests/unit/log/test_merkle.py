@@ -187,3 +187,18 @@ def test_a_proof_of_a_great_tree_reads_few_subtrees(size: int, data: st.DataObje
     consistency_proof(index, size, read)
     CompactRange.load(size, read)
     assert len(reads) <= 5 * size.bit_length()
+
+
+@pytest.mark.parametrize(("old", "new"), [(6, 8), (5, 13), (13, 20)])
+def test_hashes_of_a_proof_have_32_bytes_each_and_not_on_average(old: int, new: int) -> None:
+    """A byte that moves from one hash to its neighbour is hashed in the same place, and is another proof."""
+    first, second, *rest = consistency_proof(old, new, KEPT.read)
+    for moved in ((first[1:], second + first[:1]), (first + second[:1], second[1:])):
+        with pytest.raises(ProofError, match="32 bytes"):
+            verify_consistency(old, new, ROOTS[old], ROOTS[new], [*moved, *rest])
+    with pytest.raises(ProofError, match="32 bytes"):
+        verify_inclusion(3, old, leaf_hash(ENTRIES[3])[1:], inclusion_proof(3, old, KEPT.read), ROOTS[old])
+    with pytest.raises(ProofError, match="32 bytes"):
+        verify_inclusion(3, old, leaf_hash(ENTRIES[3]), inclusion_proof(3, old, KEPT.read), ROOTS[old] + b"x")
+    with pytest.raises(ProofError, match="32 bytes"):
+        verify_consistency(old, new, ROOTS[old], ROOTS[new][1:], [first, second, *rest])

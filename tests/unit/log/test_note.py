@@ -164,3 +164,14 @@ def test_neither_repr_shows_the_private_key() -> None:
     assert repr(SIGNER) == f"NoteSigner({SIGNER.verifier_key!r})"
     assert KEY.private_bytes_raw().hex() not in repr(SIGNER) + repr(VERIFIER)
     assert repr(VERIFIER) == f"NoteVerifier('log.example/room', {SIGNER.key_id.hex()})"
+
+
+def test_a_note_ends_in_a_newline_and_a_signature_of_one_byte_is_one_that_nobody_knows() -> None:
+    with pytest.raises(NoteError, match="signature lines that end in newlines"):
+        VERIFIER.verify(NOTE[:-1])
+    short = base64.b64encode(b"abcd" + b"s").decode()
+    assert VERIFIER.verify(f"{NOTE}\u2014 somebody.example {short}\n") == TEXT
+    with pytest.raises(NoteError, match=r"signature by somebody\.example is too short"):
+        VERIFIER.verify(f"{NOTE}\u2014 somebody.example {base64.b64encode(b'abcd').decode()}\n")
+    with pytest.raises(NoteError, match=r"signature by somebody\.example does not decode"):
+        VERIFIER.verify(f"{NOTE}\u2014 somebody.example ====\n")

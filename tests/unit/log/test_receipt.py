@@ -88,3 +88,12 @@ def test_a_text_without_a_checkpoint_is_no_receipt() -> None:
         Receipt.parse("")
     with pytest.raises(ReceiptError, match="empty line before"):
         Receipt.parse(TEXT.partition("\n\n")[0])
+
+
+def test_a_proof_is_as_long_as_a_tree_can_be_high_and_no_longer() -> None:
+    line = TEXT.split("\n")[2]
+    head = "c2sp.org/tlog-proof@v1\nindex 6\n"
+    assert len(Receipt.parse(head + f"{line}\n" * 64 + f"\n{NOTE}").proof) == 64
+    for count in (65, 66):
+        with pytest.raises(ReceiptError, match=f"of {count} hashes is longer"):
+            Receipt.parse(head + f"{line}\n" * count + f"\n{NOTE}")

@@ -19,6 +19,7 @@ ORDER = (
     "Retry",
     "Card",
     "Opener",
+    "HandInPlay",
     "Proven",
     "Contribution",
     "prove",

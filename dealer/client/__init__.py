@@ -13,7 +13,7 @@ from dealer.client.receipts import Proven, prove
 from dealer.client.shards import Shard, ShardedClient
 from dealer.client.sync import SyncClient, SyncHand
 from dealer.client.tls import tls_credentials
-from dealer.client.values import Card, Opener
+from dealer.client.values import Card, HandInPlay, Opener
 
 __all__ = [
     "CallError",
@@ -23,6 +23,7 @@ __all__ = [
     "ClientError",
     "Contribution",
     "Hand",
+    "HandInPlay",
     "LostError",
     "Opener",
     "Proven",

@@ -124,13 +124,24 @@ def check_opened(hand: types_pb2.Hand, asked: Asked, proven: Proven) -> HandStat
     Raises:
         CheckError: own table, next number, seats in order, game, deck or policy are not as asked.
     """
+    state = opened_state(hand, asked)
+    check_hand(hand, state, *((proven, None) if asked.invited else (None, proven)))
+    return state
+
+
+def opened_state(hand: types_pb2.Hand, asked: Asked) -> HandState:
+    """Returns the state that a hand that was asked for has before anything happens; its entries are not looked at.
+
+    Raises:
+        CheckError: the hand's id is none, or table, number or seed commitment are not as asked.
+    """
     require(_UUID7.fullmatch(hand.hand_id) is not None, "schema", f"{hand.hand_id!a} is no hand id")
     wanted = "a number greater than " + str(asked.after) if not asked.number else f"number {asked.number}"
     right = hand.number == asked.number if asked.number else asked.after < hand.number <= MAX_INTEGER
     require(hand.table == asked.table, "lifecycle", f"table: expected {asked.table}, found {hand.table}")
     require(right, "lifecycle", f"the hand's number: expected {wanted}, found {hand.number}")
     require(len(hand.seed_commitment) == HASH_BYTES, "seed", "the seed commitment is not 32 bytes")
-    state = HandState(
+    return HandState(
         hand=UUID(hand.hand_id).bytes,
         table=asked.table,
         number=hand.number,
@@ -143,8 +154,6 @@ def check_opened(hand: types_pb2.Hand, asked: Asked, proven: Proven) -> HandStat
         deck_commitment=b"" if asked.invited else hand.deck_commitment,
         invited=asked.invited,
     )
-    check_hand(hand, state, *((proven, None) if asked.invited else (None, proven)))
-    return state
 
 
 def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, commit: Proven | None) -> None:
@@ -364,8 +373,20 @@ def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, 
     Raises:
         CheckError: `dealing`: it is another seat, or for another reason.
     """
+    due = opener_of(state, cards)
+    if due is not None:
+        seat, reason = due.seat, types_pb2.OPENER_REASON_HIGHEST_SHOWING
+        if due.lowest_card:
+            reason = types_pb2.OPENER_REASON_LOWEST_CARD
+        require(found.seat == seat, "dealing", f"seat {seat} opens by the cards, and not {found.seat}")
+        require(found.reason == reason, "dealing", f"why seat {seat} opens: expected {reason}, found {found.reason}")
+    return due
+
+
+def opener_of(state: HandState, cards: Mapping[int, Card]) -> Opener | None:
+    """Names who opens the street last dealt, by the cards alone; None with one seat left, and in free-draw."""
     live = state.live
-    if len(live) < 2:
+    if len(live) < 2 or state.street is None:
         return None
     up: dict[int, list[str]] = {seat: [] for seat in (BOARD, *state.seats)}
     for each in state.dealt:
@@ -373,9 +394,6 @@ def check_opener(found: types_pb2.Opener, state: HandState, cards: Mapping[int, 
             up[each.seat].append(cards[each.position].name)
     third = state.street == state.game.streets[0].name
     seat = lowest_door({seat: up[seat][0] for seat in live}, live) if third else highest_showing(up, live)
-    require(found.seat == seat, "dealing", f"seat {seat} opens by the cards, and not {found.seat}")
-    reason = types_pb2.OPENER_REASON_LOWEST_CARD if third else types_pb2.OPENER_REASON_HIGHEST_SHOWING
-    require(found.reason == reason, "dealing", f"why seat {seat} opens: expected {reason}, found {found.reason}")
     return Opener(seat, third)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
+from typing import overload
 from uuid import UUID, uuid4
 
 import grpc
@@ -13,15 +14,14 @@ import grpc
 from dealer.client import evidence
 from dealer.client.calls import Caller, Retry
 from dealer.client.channel import connect
-from dealer.client.checks import Asked
+from dealer.client.checks import Asked, require
 from dealer.client.contribution import Contribution
 from dealer.client.errors import ANSWER_LOST, CallError, CheckError, LostError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Shared
 from dealer.client.log import LogView
-from dealer.client.receipts import family_of, read_entry
 from dealer.client.stream import StreamStub
-from dealer.client.values import game_value, parse_reveal, reveal_value
+from dealer.client.values import HandInPlay, game_value, parse_reveal, read_in_play, reveal_value
 from dealer.core.hand import Reveal
 from dealer.core.ids import MAX_INTEGER
 from dealer.core.seed import Entropy
@@ -31,6 +31,7 @@ from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc
 
 _DIGITS = len(str(MAX_INTEGER))
+_PAGE = 1000
 _OF_THE_TABLE = ("WRONG_NUMBER", "TABLE_BUSY")
 _NOBODY: Mapping[str, bytes] = MappingProxyType({})
 
@@ -161,9 +162,9 @@ class Client:
         asked = Asked(table, number, known, GAMES[game], deck, tuple(seats), parse_reveal(reveal), tuple(commitments))
         request = _open_request(asked)
         answer = await self._open(asked, request, request_id)
-        hand = Hand(self._shared, asked, own)
+        hand = Hand(self._shared)
         try:
-            await hand.begin(answer.hand)
+            await hand.begin(answer.hand, asked, own)
         except LostError:
             self._take_number(table, hand.number)
             raise
@@ -172,6 +173,82 @@ class Client:
             raise
         self._take_number(table, hand.number)
         return hand
+
+    @overload
+    async def resume(self, hand_id: str) -> Hand: ...
+
+    @overload
+    async def resume(self, *, table: str) -> Hand | None: ...
+
+    async def resume(self, hand_id: str | None = None, *, table: str | None = None) -> Hand | None:
+        """Takes a hand up again that an earlier run of this client, or another one of the room, has opened.
+
+        Everything is rebuilt and checked: entries and receipts against the log as it was seen, and against what the
+        folder has of the hand; every card against its commitment. Then the hand goes on, or is voided, as any other.
+        Values that an earlier run drew itself and did not send are gone: they are withheld.
+
+        Args:
+            hand_id: its UUID; one that is over is looked up in the log with its end.
+            table: the table whose hand in play it is.
+
+        Returns:
+            The hand; None if the table has none in play.
+
+        Raises:
+            UsageError: neither or both were given.
+            CallError: the dealer refused or did not answer; `REFEREE_HAND`: the referee runs it.
+            LostError: the dealer has lost the hand.
+            CheckError: something does not hold.
+        """
+        if (hand_id is None) == (table is None):
+            raise UsageError("name the hand or the table that is to be taken up again, one of them")
+        wanted = hand_id or ""
+        if table is not None and not (wanted := (await self._table(table)).hand_id):
+            return None
+        with self._checked():
+            request = pb.GetHandRequest(hand_id=wanted)
+            answer: pb.GetHandResponse = await self._shared.calls.ask("GetHand", self._shared.stub.GetHand, request)
+            found = answer.hand
+            require(found.hand_id == wanted, "lifecycle", f"hand {wanted} was asked for, and another one came")
+            require(table in (None, found.table), "lifecycle", f"a hand of table {table} was asked for")
+        hand = Hand(self._shared)
+        await hand.take_up(answer)
+        known = self._folder.numbers.get(hand.table, 0)
+        if hand.in_play and hand.number < known:
+            with self._checked():
+                said = f"hand {hand.number} of {hand.table} is in play, the dealer says; it has proven hand {known}"
+                raise CheckError("lifecycle", said)
+        self._take_number(hand.table, hand.number)
+        return hand
+
+    async def hands_in_play(self) -> tuple[HandInPlay, ...]:
+        """Lists the room's own hands in play, the oldest first: what `resume` can take up again.
+
+        Raises:
+            CallError: the dealer refused or did not answer.
+        """
+        found: list[HandInPlay] = []
+        request = pb.ListHandsRequest(page_size=_PAGE)
+        while True:
+            answer: pb.ListHandsResponse = await self._shared.calls.ask(
+                "ListHands", self._shared.stub.ListHands, request
+            )
+            found += [read_in_play(each) for each in answer.hands]
+            if not answer.next_page_token or not answer.hands:
+                return tuple(found)
+            request.page_token = answer.next_page_token
+
+    async def _table(self, table: str) -> pb.GetTableResponse:
+        """Looks a table up; a dealer that denies a hand that it has proven was rolled back, or is forked."""
+        with self._checked():
+            request = pb.GetTableRequest(table=table)
+            answer: pb.GetTableResponse = await self._shared.calls.ask("GetTable", self._shared.stub.GetTable, request)
+            number, known = answer.next_number, self._folder.numbers.get(table, 0)
+            require(0 < number <= MAX_INTEGER, "schema", f"the next hand of table {table} is said to be {number}")
+            if number <= known:
+                await self._log.refresh()
+                raise CheckError("lifecycle", _denied(table, str(number), known))
+        return answer
 
     def _take_number(self, table: str, number: int) -> None:
         """Remembers that the log holds the table's hand of this number."""
@@ -203,11 +280,7 @@ class Client:
         with suppress(CallError):  # the dealer is gone meanwhile: then its refusal is all there is to tell
             await self._log.refresh()
             if said:
-                raise CheckError(
-                    "lifecycle",
-                    f"the next hand of table {asked.table} is number {said}, the dealer says; "
-                    f"it has proven hand {asked.after}",
-                )
+                raise CheckError("lifecycle", _denied(asked.table, said, asked.after))
 
     def _checked(self) -> AbstractContextManager[None]:
         return evidence.keeping(evidence.Evidence(self._shared.key), self._folder.evidence)
@@ -228,25 +301,19 @@ class Client:
         return drawn[name]
 
     async def next_number(self, table: str) -> int:
-        """Finds a table's next number by reading the log: for a client that does not know the table yet.
+        """Asks for a table's next number: for a client that does not know the table yet.
 
         The dealer refuses a hand of another number, so a wrong answer opens nothing.
 
         Raises:
-            CheckError: the log holds what is no entry.
-            CallError: the dealer did not answer.
+            CheckError: `lifecycle` if the dealer has proven a hand of this number before.
+            CallError: the dealer refused or did not answer.
         """
-        last, schemas = 0, [f"{family_of(self._log.verifier)}/{kind}" for kind in ("offer", "commit")]
-        with self._checked():
-            async for entry in self._log.entries():
-                if f'"table":"{table}"'.encode() in entry:
-                    content = read_entry(entry)
-                    if content.get("schema") in schemas and content.get("table") == table:
-                        number = content.get("number")
-                        if type(number) is not int or not 0 < number < MAX_INTEGER:
-                            raise CheckError("schema", f"an entry of table {table} has no number")
-                        last = max(last, number)
-        return last + 1
+        return (await self._table(table)).next_number
+
+
+def _denied(table: str, said: str, proven: int) -> str:
+    return f"the next hand of table {table} is number {said}, the dealer says; it has proven hand {proven}"
 
 
 def _open_request(asked: Asked) -> pb.OpenHandRequest:

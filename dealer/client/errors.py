@@ -52,6 +52,12 @@ class CallError(ClientError):
         return bool(self.reason) and self.code is not grpc.StatusCode.UNAVAILABLE and not carried_out
 
 
+def lost_hand() -> CallError:
+    """Returns what stands for the refusal of a lost hand where its state was looked up, and nothing refused."""
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    return CallError("GetHand", code, HAND_LOST, "the dealer has lost this hand", {"state": "LOST"})
+
+
 class LostError(CallError):
     """The dealer has lost the key of a hand, or of an answer: the hand cannot be played on. For money it is void.
 

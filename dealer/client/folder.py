@@ -81,6 +81,21 @@ class Folder:
         if self._path is not None:
             self._write(self._path / "receipts" / f"{hand}.{contributor}.acknowledgement", note.encode())
 
+    def kept(self, hand: str, name: str) -> bytes | None:
+        """Returns an entry of a hand that was kept; None if none was, or it cannot be read any more."""
+        if self._path is None:
+            return None
+        try:
+            return (self._path / "receipts" / f"{hand}.{name}.entry").read_bytes()
+        except OSError:
+            return None
+
+    def acknowledgements(self, hand: str) -> list[str]:
+        """Returns the acknowledgements of a hand that were kept."""
+        if self._path is None:
+            return []
+        return [path.read_text() for path in sorted((self._path / "receipts").glob(f"{hand}.*.acknowledgement"))]
+
     def _write(self, path: Path, data: bytes) -> None:
         fresh = path.with_name(f"{path.name}.new")
         try:

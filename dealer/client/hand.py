@@ -5,15 +5,14 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import grpc
-
 from dealer.client import checks, evidence
+from dealer.client import found as found_again
 from dealer.client.calls import Caller
 from dealer.client.contribution import Contribution
-from dealer.client.errors import ANSWER_LOST, HAND_LOST, CallError, CheckError, LostError, UsageError
+from dealer.client.errors import ANSWER_LOST, HAND_LOST, CallError, CheckError, LostError, UsageError, lost_hand
 from dealer.client.folder import Folder
 from dealer.client.log import LogView
-from dealer.client.receipts import Proven, family_of
+from dealer.client.receipts import Proven, family_of, read_entry
 from dealer.client.turns import Turns
 from dealer.client.values import (
     Card,
@@ -24,13 +23,16 @@ from dealer.client.values import (
     parse_face,
     parse_street,
     parse_void_reason,
+    read_card,
     read_status,
+    read_void_reason,
 )
 from dealer.core import hand as machine
-from dealer.core.hand import Dealt, Face, HandState, Status, VoidReason
+from dealer.core.hand import Dealt, Face, HandState, Reveal, Status, VoidReason
 from dealer.core.ids import hand_text
 from dealer.errors import Refused
-from dealer.log.acknowledgement import Acknowledgement
+from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
+from dealer.log.errors import LogError
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2
 
@@ -55,20 +57,21 @@ class Hand:
     Attributes:
         offer, commit, closed: its log entries with their receipts, proven; None as long as there is none.
         cards: every card dealt so far, by position.
-        opener: who opens the betting of the street last dealt; None with one seat left, and in free-draw.
+        opener: who opens the betting of the street last dealt; None with one seat left, in free-draw, and of a hand
+            that was over when it was found again.
         deck: the whole deck, once a public hand is over.
         acknowledgements: the dealer's word for each value that it took, by contributor.
     """
 
-    def __init__(self, shared: Shared, asked: checks.Asked, own: Sequence[Contribution]) -> None:
-        self._shared, self._asked = shared, asked
-        self._own = {each.contributor: each for each in own}
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
         self._acknowledged: dict[str, bytes] = {}
         self._family = family_of(shared.log.verifier)
         self._evidence = evidence.Evidence(shared.key)
         self._turns = Turns(shared.calls)
         self._state: HandState
         self._committed: checks.Committed | None = None
+        self._found: tuple[HandState, HandState] | None = None  # the hand after its commit, and where it was found
         self._lost: LostError | None = None
         self.offer: Proven | None = None
         self.commit: Proven | None = None
@@ -103,6 +106,11 @@ class Hand:
         return self._state.status
 
     @property
+    def in_play(self) -> bool:
+        """Whether the hand is neither closed nor void nor lost."""
+        return self._state.in_play
+
+    @property
     def seats(self) -> tuple[int, ...]:
         """The seats still in, in dealing order."""
         return self._state.live
@@ -121,7 +129,7 @@ class Hand:
         """The cards of a seat, in the order dealt; seat 0 is the board."""
         return tuple(card for _, card in sorted(self.cards.items()) if card.seat == seat)
 
-    async def begin(self, opened: types_pb2.Hand) -> None:
+    async def begin(self, opened: types_pb2.Hand, asked: checks.Asked, own: Sequence[Contribution]) -> None:
         """Checks the answer that opened the hand; contributes, and locks the deck if nobody else is to contribute.
 
         `Client.open_hand` calls it.
@@ -129,25 +137,110 @@ class Hand:
         self._evidence.hand = opened.hand_id
         with self._checked():
             # The log comes first: of a dealer that was rolled back everything else is wrong as well.
-            proven = await (self._prove_offer(opened) if self._asked.invited else self._prove_commit(opened))
-            self._state = checks.check_opened(opened, self._asked, proven)
-            if not self._asked.invited:
+            proven = await (self._prove_offer(opened) if asked.invited else self._prove_commit(opened))
+            self._state = checks.check_opened(opened, asked, proven)
+            if not asked.invited:
                 self._take_commit(proven, opened, self._state)
                 return
             checks.check_offer(proven, self._state, self._family)
             self.offer = proven
             self._shared.folder.keep(self.hand_id, "offer", proven)
         try:
-            for name, contribution in self._own.items():
+            for contribution in own:
                 with self._checked():
                     value = contribution.release(proven)
-                await self.submit(name, value)
+                await self.submit(contribution.contributor, value)
         except CallError as error:
             if error.reason != _LOCKED:
                 raise
             # The deadline has passed meanwhile. Who was late is listed as withheld, and the hand goes on.
-        if len(self._own) == len(self._asked.invited):
+        if len(own) == len(asked.invited):
             await self.lock()
+
+    async def take_up(self, found: pb.GetHandResponse) -> None:
+        """Rebuilds a hand that was found again, everything checked as when it was played.
+
+        `Client.resume` calls it.
+
+        Raises:
+            LostError: the dealer has lost the hand.
+            CheckError: something does not hold, or is not what was kept of the hand.
+        """
+        hand = found.hand
+        self._evidence.hand = hand.hand_id
+        with self._checked(found.cards):
+            offer = await self._prove_again("offer", hand) if offer_index(hand) is not None else None
+            commit = await self._prove_again("commit", hand) if commit_index(hand) is not None else None
+            start = checks.opened_state(hand, found_again.asked_again(offer, commit))
+            if offer is not None:
+                checks.check_offer(offer, start, self._family)
+            self._state, self.offer = start, offer
+            self._remember_acknowledgements()
+            if read_status(hand) is Status.LOST:
+                error = lost_hand()
+                self._lost = self._lose(error)
+                raise self._lost from error
+            if commit is None:
+                self._check_view(hand, start)
+                return
+            if offer is not None:
+                start = machine.lock(start, hand.deck_commitment)
+            self._take_commit(commit, hand, start)
+            if read_status(hand) is Status.COMMITTED:
+                self._take_up_in_play(found, start)
+            else:
+                await self._take_up_over(found, start, commit)
+
+    def _take_up_in_play(self, found: pb.GetHandResponse, start: HandState) -> None:
+        cards = [card for card in map(read_card, found.cards) if card is not None]
+        state, at_street = self._followed(lambda: found_again.follow(start, cards, found.hand.live_seats))
+        self._take(found.cards, found_again.lying(state), found.hand, state)
+        self._found = start, state
+        self.opener = checks.opener_of(at_street, self.cards)
+
+    async def _take_up_over(self, found: pb.GetHandResponse, start: HandState, commit: Proven) -> None:
+        close = await self._find_close(commit.index)
+        state = self._followed(lambda: found_again.replay(start, found_again.events_of(close)))
+        due = found_again.lying(state)
+        if state.reveal is Reveal.SEALED:
+            due = [card for card in due if card.face is Face.UP]
+        void = read_status(found.hand) is Status.VOID
+        ended = self._followed(lambda: machine.void(state) if void else machine.complete(state))
+        reason = read_void_reason(close.content) if void else None
+        cards = checks.check_cards(found.cards, due, state, self._bound().card_commitments, {})
+        self._check_view(found.hand, ended)
+        self.cards.update((card.position, card) for card in cards)
+        self.deck = checks.check_close(close, ended, reason, self._bound(), self.cards, self._family)
+        self._state, self.closed = ended, close
+        self._shared.folder.keep(self.hand_id, "close", close)
+
+    async def _find_close(self, commit: int) -> Proven:
+        """Looks for the hand's close in the log, behind its commit."""
+        mark, index = f'"hand":"{self.hand_id}"'.encode(), commit
+        async for entry in self._shared.log.entries(commit + 1):
+            index += 1
+            if mark in entry and read_entry(entry).get("schema") == f"{self._family}/close":
+                proven = await self._shared.log.receipt(index)
+                self._evidence.entries["close"] = (proven.entry, proven.receipt)
+                return proven
+        raise CheckError("lifecycle", "the dealer says that the hand is over, and the log has no close of it")
+
+    async def _prove_again(self, name: str, hand: types_pb2.Hand) -> Proven:
+        """Proves an entry of a hand that was found again, and holds it against what was kept of the hand."""
+        proven = await (self._prove_offer(hand) if name == "offer" else self._prove_commit(hand))
+        kept = self._shared.folder.kept(hand.hand_id, name)
+        checks.require(kept in (None, proven.entry), "lifecycle", f"the hand's {name} is another than the one kept")
+        self._shared.folder.keep(hand.hand_id, name, proven)
+        return proven
+
+    def _remember_acknowledgements(self) -> None:
+        """Takes what the dealer acknowledged to an earlier run of this client: it holds for the deck."""
+        for note in self._shared.folder.acknowledgements(self.hand_id):
+            with suppress(LogError):  # a file that is no such note proves nothing
+                said = open_acknowledgement(note, self._shared.log.verifier)
+                self._acknowledged[said.contributor] = said.value
+                self.acknowledgements[said.contributor] = note
+                self._evidence.acknowledgements.append(note)
 
     async def submit(self, contributor: str, value: bytes) -> str:
         """Gives a contributor's value to an offered hand.
@@ -357,8 +450,7 @@ class Hand:
         with self._checked():
             answer: pb.GetHandResponse = await self._shared.calls.ask("GetHand", self._shared.stub.GetHand, request)
         if answer.hand.hand_id == self.hand_id and read_status(answer.hand) is Status.LOST:
-            code = grpc.StatusCode.FAILED_PRECONDITION
-            raise CallError("GetHand", code, HAND_LOST, "the dealer has lost this hand", {"state": "LOST"})
+            raise lost_hand()
         return answer
 
     async def _prove_offer(self, hand: types_pb2.Hand) -> Proven:
@@ -391,6 +483,8 @@ class Hand:
     ) -> Proven:
         self._check_view(answer.hand, state)
         close = await self._prove("close", answer.entry, answer.receipt, None)
+        if self._found is not None:
+            state = found_again.as_logged(*self._found, state, close)
         self.deck = checks.check_close(close, state, reason, self._bound(), self.cards, self._family)
         self._state, self.closed = state, close
         self._shared.folder.keep(self.hand_id, "close", close)

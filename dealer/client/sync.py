@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 from uuid import UUID, uuid4
 
 import grpc
@@ -15,7 +15,7 @@ from dealer.client.calls import Retry
 from dealer.client.client import Client
 from dealer.client.hand import Hand
 from dealer.client.receipts import Proven
-from dealer.client.values import Card, Opener
+from dealer.client.values import Card, HandInPlay, Opener
 from dealer.core.hand import Face, Reveal, Status, VoidReason
 from dealer.core.seed import Entropy
 from dealer.log.checkpoint import Checkpoint
@@ -114,6 +114,21 @@ class SyncClient:
         """See `Client.next_number`."""
         return self._loop.run(self._client.next_number(table))
 
+    @overload
+    def resume(self, hand_id: str) -> "SyncHand": ...
+
+    @overload
+    def resume(self, *, table: str) -> "SyncHand | None": ...
+
+    def resume(self, hand_id: str | None = None, *, table: str | None = None) -> "SyncHand | None":
+        """See `Client.resume`."""
+        hand = self._loop.run(self._client.resume(hand_id, table=table))  # type: ignore[call-overload]
+        return None if hand is None else SyncHand(hand, self._loop)
+
+    def hands_in_play(self) -> tuple[HandInPlay, ...]:
+        """See `Client.hands_in_play`."""
+        return self._loop.run(self._client.hands_in_play())
+
     def open_hand(
         self,
         table: str,
@@ -170,6 +185,11 @@ class SyncHand:
     def status(self) -> Status:
         """Where the hand stands."""
         return self._hand.status
+
+    @property
+    def in_play(self) -> bool:
+        """Whether the hand is neither closed nor void nor lost."""
+        return self._hand.in_play
 
     @property
     def seats(self) -> tuple[int, ...]:

@@ -1,7 +1,9 @@
 """What a client is given: cards and openers as plain values, and how they stand on the wire."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from dealer.client.errors import UsageError
 from dealer.core.hand import Face, Game, Reveal, Status, VoidReason
@@ -62,6 +64,48 @@ def read_card(card: types_pb2.Card) -> Card | None:
 def read_status(hand: types_pb2.Hand) -> Status | None:
     """Reads where a hand stands; None if it is no known state."""
     return _STATUS.get(hand.state)
+
+
+def read_void_reason(close: Mapping[str, Any]) -> VoidReason | None:
+    """Reads why a hand is void from its close; None if that is no reason."""
+    reason = close.get("reason")
+    return VoidReason(reason) if reason in tuple(VoidReason) else None
+
+
+@dataclass(frozen=True, slots=True)
+class HandInPlay:
+    """A hand in play, as the dealer names it; nothing of it is checked before it is resumed.
+
+    Attributes:
+        hand_id: its UUID.
+        table: the table's id.
+        number: the table's hand count.
+        status: whether it is offered or committed.
+        referee: whether the referee runs it: then `Client.resume_table_hand` takes it up.
+        opened_seconds: how long ago it was opened.
+        idle_seconds: how long ago a call changed it last.
+    """
+
+    hand_id: str
+    table: str
+    number: int
+    status: Status | None
+    referee: bool
+    opened_seconds: int
+    idle_seconds: int
+
+
+def read_in_play(hand: types_pb2.HandInPlay) -> HandInPlay:
+    """Reads a hand of a list."""
+    return HandInPlay(
+        hand.hand_id,
+        hand.table,
+        hand.number,
+        _STATUS.get(hand.state),
+        hand.referee,
+        hand.opened_seconds,
+        hand.idle_seconds,
+    )
 
 
 def offer_index(hand: types_pb2.Hand) -> int | None:

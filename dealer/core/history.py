@@ -33,8 +33,17 @@ def state_from_log(offer: bytes | None, commit: bytes | None, close: bytes, game
         seed_commitment=bytes.fromhex(opening["seed_commitment"]),
         deck_commitment=bytes.fromhex(opening.get("deck_commitment", "")),
         invited=tuple((each["contributor"], bytes.fromhex(each["commitment"])) for each in invited),
-        events=tuple(_event(event) for event in end["events"]),
+        events=logged_events(end),
     )
+
+
+def logged_events(close: Mapping[str, Any]) -> tuple[Event, ...]:
+    """Returns the events that a close entry names.
+
+    Raises:
+        ValueError, KeyError, TypeError: one of them is not in its form.
+    """
+    return tuple(_event(event) for event in close["events"])
 
 
 def _event(event: Mapping[str, Any]) -> Event:

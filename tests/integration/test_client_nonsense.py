@@ -147,6 +147,7 @@ async def play(client, table, sealed):
     await hand.fold(2)
     await client.refresh()
     await hand.void()
+    return hand.hand_id
 
 
 async def test_nonsense_ends_in_an_error_of_the_client_s_own(tmp_path):
@@ -201,13 +202,14 @@ async def test_parts_of_the_log_that_are_none_are_refused(tmp_path):
         key = liar.signer.verifier_key
         client = Client(liar.address, key, folder=tmp_path / "c", retry=QUICK)
         async with client:
-            await play(client, "t", False)
+            hand = await play(client, "t", False)
             liar.parts = [b"\xff"]
-            await refused("schema", "came back from ListEntries do not decode", client.next_number("t"))
-            entry = b'{"number":%d,"schema":"cutcard/v1/commit","table":"t"}'
-            for number in (2**53, 2**70):
-                liar.parts = [b"\x12" + bytes([len(entry % number)]) + entry % number]
-                await refused("schema", "an entry of table t has no number", client.next_number("t"))
+            await refused("schema", "came back from ListEntries do not decode", client.resume(hand))
+            liar.parts = [b""]
+            await refused("lifecycle", "the log has no close of it", client.resume(hand))
+            entry = b'{"hand":"%b","schema":"cutcard/v1/close", }' % hand.encode()
+            liar.parts = [b"\x12" + bytes([len(entry)]) + entry]
+            await refused("schema", "the entry is not a JSON object", client.resume(hand))
 
 
 async def test_details_that_are_no_status_are_an_ordinary_refusal(tmp_path):

@@ -29,7 +29,7 @@ def test_every_public_name_and_argument_stands_on_the_page():
 
 @pytest.mark.parametrize(
     ("plain", "other", "own"),
-    [(SyncClient, Client, {"aclose": "close"}), (SyncHand, Hand, {"begin": None})],
+    [(SyncClient, Client, {"aclose": "close"}), (SyncHand, Hand, {"begin": None, "take_up": None})],
     ids=["client", "hand"],
 )
 def test_both_clients_have_the_same_names_and_arguments(plain, other, own):

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from dealer.v1 import dealer_pb2, log_pb2, operator_pb2, operator_pb2_grpc, table_pb2
 from dealer.v1 import types_pb2 as t
 from tests.integration.running import Running, rid, run_tool, running
+from tests.integration.witnessing import ask, serving
 
 SERVICES = [
     module.DESCRIPTOR.services_by_name[name]
@@ -209,6 +210,15 @@ def test_bytes_at_random_on_a_port_do_no_harm(fuzzed: Fuzzed, port: str) -> None
     with socket.create_connection(("127.0.0.1", fuzzed.metrics), 5) as connection:
         connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b"200 OK" in connection.recv(1 << 16)
+
+
+def test_bytes_at_random_on_a_witness_do_no_harm(tmp_path: Path) -> None:
+    folder = tmp_path / "witness"
+    assert run_tool("audit", "witness", "init", "--name", "fuzzed.example/w", "--data-dir", folder).returncode == 0
+    with serving(folder) as (port, process):
+        fuzz_port(port, 30, 1)
+        assert ask(port, b"nonsense").status in range(400, 500)
+        assert process.poll() is None
 
 
 def at_length(fuzzed: Fuzzed, work: list[Callable[[int], None]], seconds: float) -> None:

@@ -28,6 +28,7 @@ NAMES = (
     "aged",
     "peers",
     "cluster",
+    "room",
 )
 
 

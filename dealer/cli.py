@@ -262,6 +262,14 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @option("--shards", default=None, metavar="A,B,…", help="All logs of this room; needs --shard.")
 @option("--shard", default=None, help="Which of them this one is: tables of the others are refused.")
 @option("--table-owners", type=_PATH, multiple=True, help="Owners of tables that move here; `dealer shards --out`.")
+@option("--room-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play of one room.")
+@option("--room-tables", type=click.IntRange(1), default=100_000, show_default=True, help="Tables of one room.")
+@option("--room-rate", type=click.FloatRange(1), default=20_000, show_default=True, help="Requests a second of a room.")
+@option("--room-connections", type=click.IntRange(1), default=1_000, show_default=True, help="Connections of a room.")
+@option("--room-pending", type=click.IntRange(1), default=10_000, show_default=True, help="Calls of a room that wait.")
+@option(
+    "--slow-seconds", type=click.FloatRange(1), default=60, show_default=True, help="A stream may stand still so long."
+)
 @option("--grace-seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time for calls to end.")
 @log_format_option
 @config_option
@@ -309,6 +317,12 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
             pending=options["max_pending"],
             streams=options["max_streams"],
             caller_streams=options["max_caller_streams"],
+            room_hands=options["room_hands"],
+            room_tables=options["room_tables"],
+            room_rate=options["room_rate"],
+            room_connections=options["room_connections"],
+            room_pending=options["room_pending"],
+            slow_seconds=options["slow_seconds"],
             answer_seconds=options["answer_hours"] * 3600,
             key_seconds=key_seconds,
         ),

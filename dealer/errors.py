@@ -63,6 +63,9 @@ class Reason(StrEnum):
     TOO_MANY_HANDS = "TOO_MANY_HANDS"
     TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
     TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
+    TOO_MANY_TABLES = "TOO_MANY_TABLES"
+    TOO_MANY_CONNECTIONS = "TOO_MANY_CONNECTIONS"
+    TOO_SLOW = "TOO_SLOW"
 
     REFEREE_HAND = "REFEREE_HAND"
     TABLE_OF_ANOTHER_ROOM = "TABLE_OF_ANOTHER_ROOM"
@@ -84,12 +87,16 @@ class Refused(CutcardError):
     Attributes:
         reason: from the catalogue.
         metadata: what a program needs to know of the hand or table, by the names that API.md gives.
+        retry: after how many seconds it may do to ask again; None: as its reason has it.
     """
 
-    def __init__(self, reason: Reason, message: str, metadata: Mapping[str, str] = _NOTHING) -> None:
+    def __init__(
+        self, reason: Reason, message: str, metadata: Mapping[str, str] = _NOTHING, *, retry: float | None = None
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.metadata = metadata
+        self.retry = retry
 
 
 def how_to_install(extra: str) -> str:

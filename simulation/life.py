@@ -9,8 +9,9 @@ from typing import Any
 import grpc
 
 from dealer.service.rpc.gate import Gate, local_only
+from dealer.service.rpc.limits import RoomLimits
 from dealer.service.server import Dealer
-from dealer.service.settings import Settings
+from dealer.service.settings import Limits, Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 from dealer.store.interface import Store
@@ -42,6 +43,9 @@ class _Context:
 
     def peer(self) -> str:
         return self._peer
+
+    def time_remaining(self) -> float:
+        return 30.0  # callers give a deadline, and keep to it themselves
 
     async def abort_with_status(self, status: Any) -> None:
         raise _Ended(status)
@@ -107,7 +111,7 @@ class Life:
 
     def __init__(self, clock: Clock, make: Callable[[], SimulatedDealer]) -> None:
         self.loop = Loop(clock)
-        self._gate = Gate(local_only)
+        self._gate = Gate(local_only, RoomLimits(Limits()), Limits())
         self._replies: dict[int, Reply] = {}
         self._count = 0
         self.up = False

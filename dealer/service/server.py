@@ -32,6 +32,7 @@ from dealer.service.rpc.certificates import (
 from dealer.service.rpc.dealer import DealerServicer
 from dealer.service.rpc.gate import Gate, Identify, by_certificate, local_only, meshed, public_only
 from dealer.service.rpc.health import HealthServicer
+from dealer.service.rpc.limits import RoomLimits
 from dealer.service.rpc.listener import (
     Address,
     ListenError,
@@ -122,6 +123,7 @@ class Dealer:
         self._held = ExitStack()
         self._health = HealthServicer()
         self._metrics = Metrics()
+        self._room_limits = RoomLimits(settings.limits)
         self._running = False
         self._watching: asyncio.Task[None] | None = None
         self._tls: TlsFiles | None = None
@@ -213,7 +215,7 @@ class Dealer:
             self._reader = LogReader(contender.open_reader)
             self._follow_lease(contender, self.engine)
         self._tables = Tables(self.engine)
-        self._dealer_service = DealerServicer(self.engine, self._metrics)
+        self._dealer_service = DealerServicer(self.engine, self._metrics, self._room_limits)
         rail = self._settings.public_rail
         self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
         self._log_service = LogServicer(self.engine, self._reader)
@@ -227,9 +229,7 @@ class Dealer:
 
     async def _listen(self, addresses: list[Address]) -> None:
         limits, tls = self._settings.limits, self._tls
-        self._server = make_server(
-            Gate(self._identify(), self._settings.judge_seconds), StreamCaps(limits.streams, limits.caller_streams)
-        )
+        self._server = make_server(self._gate(self._identify()), StreamCaps(limits.streams, limits.caller_streams))
         for handler in self.handlers():
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -263,7 +263,7 @@ class Dealer:
         if not isinstance(address, Tcp):
             raise ListenError(f"{where!r}: the public listener has a port")
         limits = self._settings.limits
-        server = make_server(Gate(public_only), StreamCaps(limits.streams, limits.caller_streams))
+        server = make_server(self._gate(public_only), StreamCaps(limits.streams, limits.caller_streams))
         for handler in self.public_handlers():
             server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -304,6 +304,9 @@ class Dealer:
             self._metrics.certificate_failed.set(len(failed))
             self._metrics.certificate_days.set(tls.days_left())
             await asyncio.sleep(_LOOK_SECONDS)
+
+    def _gate(self, identify: Identify) -> Gate:
+        return Gate(identify, self._room_limits, self._settings.limits, self._settings.judge_seconds)
 
     def _identify(self) -> Identify:
         if self._tls is not None:

@@ -14,6 +14,13 @@ class Limits:
         pending: commands waiting to be carried out; one connection's at most as many as there is room left.
         streams: open on one connection at once.
         caller_streams: open at once on all connections of a caller.
+        room_hands: in play at once of one room.
+        room_tables: of one room, ever.
+        room_rate: requests a second of one room, or of one address on the public listener; so many at once as well.
+        room_connections: on which one room's calls come at once.
+        room_pending: calls of one room that wait their turn while another room is there.
+        slow_seconds: a stream that takes nothing for so long is ended.
+        call_seconds: a call without a deadline of its own is given so long.
         answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
         key_seconds: lifetime of a key that seals answers at rest.
     """
@@ -22,6 +29,13 @@ class Limits:
     pending: int = 20_000
     streams: int = 1_000
     caller_streams: int = 10_000
+    room_hands: int = 20_000
+    room_tables: int = 100_000
+    room_rate: float = 20_000.0
+    room_connections: int = 1_000
+    room_pending: int = 10_000
+    slow_seconds: float = 60.0
+    call_seconds: float = 30.0
     answer_seconds: int = 24 * 3600
     key_seconds: int = 3600
 

@@ -6,6 +6,8 @@ import pytest
 
 from dealer.errors import Reason, Refused
 from dealer.service.rpc.dealer import DealerServicer
+from dealer.service.rpc.limits import RoomLimits
+from dealer.service.settings import Limits
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import dealer_inside
@@ -14,7 +16,7 @@ from tests.integration.running import rid
 
 async def test_a_room_s_table_hands_and_answers_are_its_own(tmp_path: Path) -> None:
     async with dealer_inside(tmp_path / "data") as (dealer, _):
-        servicer = DealerServicer(dealer.engine, dealer._metrics)
+        servicer = DealerServicer(dealer.engine, dealer._metrics, RoomLimits(Limits()))
 
         async def ask(caller: str, field: str, request: object) -> bytes:
             return await dealer.engine.submit(servicer.command(field, request, caller))

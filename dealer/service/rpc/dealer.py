@@ -14,6 +14,7 @@ from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
 from dealer.service.rpc import answers, requests, splice
+from dealer.service.rpc.limits import RoomLimits, source_of
 from dealer.service.rpc.play_hands import PlayStream
 from dealer.service.rpc.roles import caller
 from dealer.service.rpc.status import abort
@@ -21,7 +22,7 @@ from dealer.service.rpc.unary import Answer, unary
 from dealer.service.writer import hands
 from dealer.service.writer.about import describing_hand, describing_table
 from dealer.service.writer.change import HandAnswer, Unit
-from dealer.service.writer.engine import Command, Engine
+from dealer.service.writer.engine import Answered, Command, Engine
 from dealer.service.writer.health import draining
 from dealer.service.writer.live import LiveHand
 from dealer.v1 import dealer_pb2 as pb
@@ -217,9 +218,9 @@ METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
 class DealerServicer:
     """Serves DealerService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
-    def __init__(self, engine: Engine, metrics: Metrics) -> None:
-        """Serves with this writer; `metrics` counts calls."""
-        self._engine, self._metrics = engine, metrics
+    def __init__(self, engine: Engine, metrics: Metrics, limits: RoomLimits) -> None:
+        """Serves with this writer; `metrics` counts calls, `limits` what rooms use."""
+        self._engine, self._metrics, self._limits = engine, metrics, limits
         self._requests = Requests(engine.state.signer)
         self._streams: set[PlayStream] = set()
 
@@ -251,19 +252,25 @@ class DealerServicer:
     def _answer(self, field: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:
             owner = caller().owner
-            return await self._engine.submit(self.command(field, requests.decode(kind, data), owner), context.peer())
+            return await self._engine.submit(
+                self.command(field, requests.decode(kind, data), owner), source_of(caller(), context)
+            )
 
         return answer
 
     async def _play_hands(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         try:
-            owner = caller().owner
+            who, peer = caller(), context.peer()
             if self._engine.health.draining:
                 raise draining()
-            connection = context.peer()
-            stream = PlayStream(
-                lambda request, answered: self._engine.hand_in(self._played(request, owner), connection, answered)
-            )
+            connection = source_of(who, context)
+
+            def hand_in(request: pb.PlayRequest, answered: Answered) -> None:
+                if wait := self._limits.rated(who, peer):
+                    raise Refused(Reason.TOO_MANY_REQUESTS, "too many requests a second: slow down", retry=wait)
+                self._engine.hand_in(self._played(request, who.owner), connection, answered)
+
+            stream = PlayStream(hand_in)
             self._streams.add(stream)
             try:
                 async for answers in stream.run(requests):

@@ -6,14 +6,17 @@ One listener has one gate. Nothing that a caller sends as metadata is looked at.
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import grpc
 
 from dealer.errors import Reason, Refused
 from dealer.service.rpc.certificates import Callers
+from dealer.service.rpc.limits import RoomLimits
 from dealer.service.rpc.roles import LOCAL, LOCAL_OWNER, PUBLIC, Caller, Role, require_role, set_caller
 from dealer.service.rpc.status import abort
+from dealer.service.settings import Limits
 
 Identify = Callable[[Any], Caller]
 """Says who makes a call, by its context; raises `Refused` if that is nobody."""
@@ -67,9 +70,12 @@ def _require_tls_version(context: Any) -> None:
 class Gate(grpc.aio.ServerInterceptor):
     """Judges each call before anything else, and open streams again and again."""
 
-    def __init__(self, identify: Identify, again_seconds: float = AGAIN_SECONDS) -> None:
-        """Judges with `identify`, and the callers of open streams once in so many seconds."""
+    def __init__(
+        self, identify: Identify, limits: RoomLimits, settings: Limits, again_seconds: float = AGAIN_SECONDS
+    ) -> None:
+        """Judges with `identify`, and the callers of open streams once in so many seconds; counts what rooms use."""
         self._identify, self._again = identify, again_seconds
+        self._limits, self._settings = limits, settings
 
     async def intercept_service(
         self,
@@ -91,19 +97,28 @@ class Gate(grpc.aio.ServerInterceptor):
         )
         return make(behind, handler.request_deserializer, handler.response_serializer)  # type: ignore[no-any-return]
 
-    async def _admit(self, context: Any, method: str) -> None:
+    async def _admit(self, context: Any, method: str) -> Caller:
         try:
             who = self._identify(context)
             require_role(who, method)
+            await self._limits.require_rate(who, context.peer())
         except Refused as refused:
             await abort(context, refused)
         set_caller(who)
+        return who
 
     def _single(self, serve: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
         async def call(request: Any, context: Any) -> Any:
-            await self._admit(context, method)
-            answer = serve(request, context)
-            return await answer if inspect.isawaitable(answer) else answer
+            who = await self._admit(context, method)
+            given = None if context.time_remaining() is not None else self._settings.call_seconds
+            try:
+                async with asyncio.timeout(given), self._limits.turn(who, context.peer()):
+                    answer = serve(request, context)
+                    return await answer if inspect.isawaitable(answer) else answer
+            except TimeoutError:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in the time that a call is given")
+            except Refused as refused:
+                await abort(context, refused)
 
         return call
 
@@ -113,23 +128,17 @@ class Gate(grpc.aio.ServerInterceptor):
             async def yielding(request: Any, context: Any) -> AsyncIterator[Any]:
                 await self._admit(context, method)
                 with _Judged(self._identify, context, self._again) as judged:
-                    try:
-                        async for response in serve(request, context):
-                            yield response
-                    except asyncio.CancelledError:
-                        await judged.end()
-                        raise
+                    async for response in serve(request, context):
+                        judged.writes(self._settings.slow_seconds)
+                        yield response
+                        judged.has_written()
 
             return yielding
 
         async def writing(request: Any, context: Any) -> None:
             await self._admit(context, method)
-            with _Judged(self._identify, context, self._again) as judged:
-                try:
-                    await serve(request, context)
-                except asyncio.CancelledError:
-                    await judged.end()
-                    raise
+            with _Judged(self._identify, context, self._again):
+                await serve(request, context)
 
         return writing
 
@@ -140,7 +149,8 @@ class _Judged:
     def __init__(self, identify: Identify, context: Any, seconds: float) -> None:
         self._identify, self._context, self._seconds = identify, context, seconds
         self._task = asyncio.current_task()
-        self._refused: Refused | None = None
+        self._ending: asyncio.Future[None] | None = None
+        self._slow: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> "_Judged":
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._judge)
@@ -148,18 +158,36 @@ class _Judged:
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()
+        self.has_written()
+
+    def writes(self, seconds: float) -> None:
+        """Gives what is sent now so many seconds to be taken."""
+        self._slow = asyncio.get_running_loop().call_later(seconds, self._end_with, _too_slow())
+
+    def has_written(self) -> None:
+        """Notes that it was taken."""
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None
+
+    def _end_with(self, refused: Refused) -> None:
+        self._ending = asyncio.ensure_future(self._end(refused))
+
+    async def _end(self, refused: Refused) -> None:
+        """Ends the call from outside: its own task may be waiting for somebody who takes nothing."""
+        with suppress(Exception):  # it has ended meanwhile
+            await abort(self._context, refused)
+        if self._task is not None:
+            self._task.cancel()
 
     def _judge(self) -> None:
         try:
             self._identify(self._context)
         except Refused as refused:
-            self._refused = refused
-            if self._task is not None:
-                self._task.cancel()
+            self._end_with(refused)
         else:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._judge)
 
-    async def end(self) -> None:
-        """Ends the call with the refusal, if that is why it was cancelled."""
-        if self._refused is not None:
-            await abort(self._context, self._refused)
+
+def _too_slow() -> Refused:
+    return Refused(Reason.TOO_SLOW, "what was sent was not taken for too long: go on from where you are")

@@ -16,6 +16,7 @@ from dealer.log.checkpoint import read_checkpoint
 from dealer.service.metrics import Metrics
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc import answers, requests
+from dealer.service.rpc.limits import source_of
 from dealer.service.rpc.roles import LOCAL_OWNER, NAME, caller
 from dealer.service.rpc.unary import Answer, unary
 from dealer.service.writer import governing, hands
@@ -79,7 +80,7 @@ class OperatorServicer:
             listed = [answers.in_play_message(unit, live, room=True) for live in found]
             return pb.ListAllHandsResponse(hands=listed, next_page_token=hand_text(last) if last else "")
 
-        return (await self._engine.do(run, context.peer())).SerializeToString()
+        return (await self._engine.do(run, source_of(caller(), context))).SerializeToString()
 
     async def _void(self, data: bytes, context: Any) -> bytes:
         request = requests.decode(pb.VoidAnyHandRequest, data)
@@ -98,7 +99,7 @@ class OperatorServicer:
 
         request_id, body = requests.request_id(request.request_id), requests.body_digest(request)
         command = Command(who.owner, describing_hand(run, hand, who.owner), request_id, body)
-        return await self._engine.submit(command, context.peer())
+        return await self._engine.submit(command, source_of(caller(), context))
 
     async def _move(self, data: bytes, context: Any) -> bytes:
         request = requests.decode(pb.MoveTableRequest, data)
@@ -112,7 +113,7 @@ class OperatorServicer:
                 unit.on_loop.append(partial(told, before=before, after=after))
             return number
 
-        number = await self._engine.do(run, context.peer())
+        number = await self._engine.do(run, source_of(caller(), context))
         return pb.MoveTableResponse(next_number=number).SerializeToString()
 
     async def _admit(self, admitting: bool, data: bytes, context: Any) -> bytes:
@@ -132,7 +133,7 @@ class OperatorServicer:
         requests.decode(pb.GetStatusRequest, data)
         state, health, facts = self._engine.state, self._engine.health, self._facts
         leads = health.writer and health.standing is None and not health.draining
-        used = await self._engine.do(governing.use, context.peer()) if leads else Counter[str]()
+        used = await self._engine.do(governing.use, source_of(caller(), context)) if leads else Counter[str]()
         published = await asyncio.get_running_loop().run_in_executor(None, facts.published_size)
         response = pb.GetStatusResponse(
             version=facts.version,

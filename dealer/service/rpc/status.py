@@ -43,6 +43,9 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.TOO_MANY_HANDS,
         Reason.TOO_MANY_REQUESTS,
         Reason.TOO_MANY_STREAMS,
+        Reason.TOO_MANY_TABLES,
+        Reason.TOO_MANY_CONNECTIONS,
+        Reason.TOO_SLOW,
     ),
     grpc.StatusCode.PERMISSION_DENIED: (
         Reason.REFEREE_HAND,
@@ -67,6 +70,12 @@ STATUS: Mapping[Reason, grpc.StatusCode] = MappingProxyType(
 """The status code of each reason; what is not named above is the caller's argument."""
 
 
+_RETRY_SECONDS: Mapping[grpc.StatusCode, float] = MappingProxyType(
+    {grpc.StatusCode.RESOURCE_EXHAUSTED: 1.0, grpc.StatusCode.UNAVAILABLE: 1.0}
+)
+"""After how long to ask again what was refused for now."""
+
+
 def code_of(error: Exception) -> grpc.StatusCode:
     """Returns the status code of an error."""
     if isinstance(error, StoreError):
@@ -83,7 +92,21 @@ def status_of(error: Exception) -> status_pb2.Status:
         return status_pb2.Status(code=code_of(error).value[0], message=text)
     detail = any_pb2.Any()
     detail.Pack(error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata))
-    return status_pb2.Status(code=code_of(error).value[0], message=str(error), details=[detail])
+    details = [detail]
+    if (seconds := _retry(error)) is not None:
+        again = error_details_pb2.RetryInfo()
+        again.retry_delay.FromMicroseconds(int(seconds * 1_000_000))
+        packed = any_pb2.Any()
+        packed.Pack(again)
+        details.append(packed)
+    return status_pb2.Status(code=code_of(error).value[0], message=str(error), details=details)
+
+
+def _retry(refused: Refused) -> float | None:
+    """Returns after how many seconds to ask again; None where that does not help."""
+    if refused.retry is not None:
+        return refused.retry
+    return _RETRY_SECONDS.get(STATUS[refused.reason])
 
 
 async def abort(context: "grpc.aio.ServicerContext[bytes, bytes]", error: Exception) -> NoReturn:

@@ -19,6 +19,7 @@ from dealer.service.referee import record, steps
 from dealer.service.referee.record import RefereedHand
 from dealer.service.referee.tables import Tables, require_token, token_digest
 from dealer.service.rpc import answers, requests, table_requests, table_views
+from dealer.service.rpc.limits import source_of
 from dealer.service.rpc.roles import Caller, Role, caller, not_your_role
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.table_feed import HandFeed
@@ -243,15 +244,15 @@ class TableServicer:
             who = caller()
             command = self._command(maker, requests.decode(kind, data), who)
             if who.role is not Role.PUBLIC:
-                return await self._engine.submit(command, context.peer())
+                return await self._engine.submit(command, source_of(caller(), context))
             async with alike():
-                return await self._engine.submit(command, context.peer())
+                return await self._engine.submit(command, source_of(caller(), context))
 
         return answer
 
     async def _watch_hand(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
         try:
-            who, connection = caller(), context.peer()
+            who, connection = caller(), source_of(caller(), context)
             request = requests.decode(pb.WatchHandRequest, data)
             hand = requests.hand_id(request.hand_id)
             seat, after = table_requests.watcher(request)

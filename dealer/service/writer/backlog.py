@@ -1,8 +1,9 @@
-"""The commands that wait for the writer: a line for each connection, served in turn, and a share of the room for each.
+"""The commands that wait for the writer: lines for each room and connection, served in turn, and a share for each room.
 
-A connection that floods fills its own line. Another's command waits behind one of its commands, not behind all.
+A room that floods fills its own lines. Another's command waits behind one of its commands, not behind all.
 """
 
+import time
 from collections import Counter, deque
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
@@ -10,42 +11,47 @@ from typing import Generic, TypeVar
 from dealer.errors import Reason, Refused
 
 T = TypeVar("T")
+_RECENT_SECONDS = 1.0
 
 
 class Backlog(Generic[T]):
-    """Items in lines, by their source; the source "" is the dealer itself, which has no share to keep to.
+    """Items in lines, by their source: a room and, after a newline, a connection of it. Rooms take turns.
 
-    `put` and `answered` belong to the loop, `take` to the writer's thread; `rest` is for when there is no writer.
+    The source "" is the dealer itself, which has no share to keep to. `put` and `answered` belong to the loop, `take`
+    to the writer's thread; `rest` is for when there is no writer.
     """
 
     def __init__(self, most: int) -> None:
         """Starts empty; `most` items may wait at once, over all lines."""
         self._most = most
-        self._waiting: Counter[str] = Counter()  # until they are answered, not until they are taken
+        self._waiting: Counter[str] = Counter()  # by room, until they are answered, not until they are taken
         self._arrivals: SimpleQueue[tuple[str, T] | None] = SimpleQueue()
-        self._lines: dict[str, deque[T]] = {}
+        self._rooms: dict[str, dict[str, deque[T]]] = {}
+        self._seen: dict[str, float] = {}
         self._ended = False
 
     def put(self, source: str, item: T) -> None:
         """Appends an item to the line of its source.
 
         Raises:
-            Refused: there is no room, or the source has as many items waiting as there is room left. So nobody fills
-                the last of it, and a new one finds some.
+            Refused: there is no room, or the source's room has as many items waiting as there is room left. So nobody
+                fills the last of it, and a new one finds some.
         """
         waiting = self._waiting.total()
-        mine = self._waiting[source]
+        room = _room(source)
+        mine = self._waiting[room]
         if waiting >= self._most or (source and mine >= self._most - waiting):
-            whose = f", {mine} of them on this connection" if source else ""
+            whose = f", {mine} of them yours" if source else ""
             raise Refused(Reason.TOO_MANY_REQUESTS, f"{waiting} requests are waiting{whose}: try again later")
-        self._waiting[source] += 1
+        self._waiting[room] += 1
         self._arrivals.put((source, item))
 
     def answered(self, source: str) -> None:
         """Counts an item no longer: it has its answer."""
-        self._waiting[source] -= 1
-        if not self._waiting[source]:
-            del self._waiting[source]
+        room = _room(source)
+        self._waiting[room] -= 1
+        if not self._waiting[room]:
+            del self._waiting[room]
 
     def end(self) -> None:
         """Ends the lines behind what is in them now."""
@@ -53,29 +59,47 @@ class Backlog(Generic[T]):
 
     def is_empty(self) -> bool:
         """Tells whether `take` would wait. On the writer's thread."""
-        return not self._lines and not self._ended and self._arrivals.empty()
+        return not self._rooms and not self._ended and self._arrivals.empty()
 
-    def take(self, most: int) -> list[T] | None:
-        """Waits for items and returns up to `most`, one of each line in turn; None once the lines have ended."""
-        if not self._lines and not self._ended:
+    def take(self, most: int, crowded: int | None = None) -> list[T] | None:
+        """Waits for items and returns up to `most`, one of each line in turn; None once the lines have ended.
+
+        Args:
+            most: so many at a time, while one room alone is there.
+            crowded: so many while there are several, so that none waits long for another's; None: as many.
+        """
+        if not self._rooms and not self._ended:
             self._line_up(self._arrivals.get())
         while not self._arrivals.empty():  # nobody else takes from it
             self._line_up(self._arrivals.get())
-        if not self._lines and self._ended:
+        if not self._rooms and self._ended:
             return None
+        if crowded is not None and self._is_crowded():
+            most = crowded
         taken: list[T] = []
-        while self._lines and len(taken) < most:
-            source = next(iter(self._lines))
-            line = self._lines.pop(source)
+        while self._rooms and len(taken) < most:
+            room = next(iter(self._rooms))
+            lines = self._rooms.pop(room)
+            source = next(iter(lines))
+            line = lines.pop(source)
             taken.append(line.popleft())
             if line:
-                self._lines[source] = line  # behind the others
+                lines[source] = line  # behind the room's others
+            if lines:
+                self._rooms[room] = lines  # behind the other rooms
         return taken
+
+    def _is_crowded(self) -> bool:
+        if len(self._seen) < 2:
+            return False
+        now = time.monotonic()
+        self._seen = {room: seen for room, seen in self._seen.items() if now - seen < _RECENT_SECONDS}
+        return len(self._seen) > 1
 
     def rest(self) -> list[T]:
         """Removes and returns everything, and waits for nothing."""
-        taken = [item for line in self._lines.values() for item in line]
-        self._lines.clear()
+        taken = [item for lines in self._rooms.values() for line in lines.values() for item in line]
+        self._rooms.clear()
         while True:
             try:
                 arrival = self._arrivals.get_nowait()
@@ -89,4 +113,11 @@ class Backlog(Generic[T]):
             self._ended = True
             return
         source, item = arrival
-        self._lines.setdefault(source, deque()).append(item)
+        room = _room(source)
+        if room:
+            self._seen[room] = time.monotonic()
+        self._rooms.setdefault(room, {}).setdefault(source, deque()).append(item)
+
+
+def _room(source: str) -> str:
+    return source.partition("\n")[0]

@@ -1,5 +1,6 @@
 """Pending changes of one command or batch, layered over the durable state."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -68,6 +69,7 @@ class Unit:
         self.on_loop: list[Callable[[], None]] = []
         self._state, self._below = state, below
         self._opened = 0
+        self._news: Counter[tuple[str, str]] = Counter()
         self.hands: dict[bytes, LiveHand] = {}
         self.tables: dict[str, TableRow] = {}
         self.recorded: dict[bytes, Recorded] = {}
@@ -194,10 +196,29 @@ class Unit:
         """Whether hands may be opened."""
         return self._state.health.admitting
 
-    def room_for_a_hand(self) -> bool:
-        """Tells whether one more hand may be in play; those that this batch closes still count."""
+    def room_for_a_hand(self, caller: str) -> bool:
+        """Tells whether one more hand may be in play, and of this caller; those that this batch closes still count."""
         opened = self._opened + (self._below._opened if self._below else 0)
-        return len(self._state.live) + opened < self._state.limits.hands_in_play
+        limits, own = self._state.limits, self._state.hands_of[caller] + self._new("hand", caller)
+        return len(self._state.live) + opened < limits.hands_in_play and own < limits.room_hands
+
+    def room_for_a_table(self, caller: str) -> bool:
+        """Tells whether a caller may have one more table."""
+        return self._state.tables_of(caller) + self._new("table", caller) < self._state.limits.room_tables
+
+    def count_opened(self, caller: str, *, table: bool) -> None:
+        """Counts a hand that was opened for a caller, and whether its table is new."""
+        self._news["hand", caller] += 1
+        if table:
+            self._news["table", caller] += 1
+            self.after.append(lambda: self._state.count_table(caller))
+
+    def recount_tables(self) -> None:
+        """Has the tables of each room counted anew: one has changed hands."""
+        self.after.append(self._state.forget_tables)
+
+    def _new(self, what: str, caller: str) -> int:
+        return self._news[what, caller] + (self._below._news[what, caller] if self._below else 0)
 
     def record_of(self, hand: bytes, read: Callable[[Sequence[bytes]], object]) -> object | None:
         """Returns a referee's hand as it stands now; None if there is no record of it any more.
@@ -249,6 +270,7 @@ class Unit:
         self.after += above.after
         self.on_loop += above.on_loop
         self._opened += above._opened
+        self._news.update(above._news)
 
     @property
     def changed(self) -> bool:

@@ -48,6 +48,7 @@ from dealer.store.interface import (
 T = TypeVar("T")
 _log = structlog.get_logger()
 _MAX_BATCH = 512
+_CROWDED_BATCH = 16
 _FORGET_AT_ONCE = 500
 """Answers: some milliseconds of the writer's time."""
 _FORGET_PAUSE = 0.02
@@ -275,7 +276,7 @@ class Engine:
 
     def carry_out_next(self) -> bool:
         """Waits for commands and carries them out as one batch; False once the writer is to end."""
-        batch = self._backlog.take(_MAX_BATCH)
+        batch = self._backlog.take(_MAX_BATCH, _CROWDED_BATCH)
         if batch is None:
             return False
         self._under_way = batch

@@ -32,6 +32,7 @@ def move_table(unit: Unit, name: str, before: str, after: str) -> int:
     if table.hand is not None:
         raise Refused(Reason.TABLE_BUSY, f"table {name} has hand {table.number} in play")
     unit.tables[name] = TableRow(name, after, table.number, None)
+    unit.recount_tables()
     return table.number + 1
 
 

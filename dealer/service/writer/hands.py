@@ -52,7 +52,9 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         raise Refused(Reason.NO_ESCROW_KEY, "sealed hands need a dealer that runs with an auditor's escrow key")
     if not unit.admitting:
         raise Refused(Reason.DRAINING, "the dealer takes no new hands at the moment: try another, or this one later")
-    if not unit.room_for_a_hand():
+    if table.number == 0 and not unit.room_for_a_table(caller):
+        raise Refused(Reason.TOO_MANY_TABLES, "this room has as many tables as it may")
+    if not unit.room_for_a_hand(caller):
         raise Refused(Reason.TOO_MANY_HANDS, "too many hands are in play: close some first")
 
     seed = draw_seed(unit.sources.entropy)
@@ -77,6 +79,7 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         secrets = Secrets(seed, key.seal(seed, hand, state.seed_commitment), key.id)
     live = LiveHand(state, referee, secrets)
     unit.tables[table.table] = TableRow(table.table, table.owner, number, hand)
+    unit.count_opened(caller, table=number == 1)
     if not opening.invited:
         return _commit(unit, live)
     entry = offer_entry(state, _escrow(live), unit.now, unit.sources.family)

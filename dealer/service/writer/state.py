@@ -72,6 +72,7 @@ class State:
         recorded: the referee's hands in memory; the writer's thread's alone.
         seed_keys: for each key at rest of hands in play, how many it seals; the writer's thread's alone.
         waited: when what hands in play wait for was asked, on the monotonic clock, of those read at the last `load`.
+        hands_of: how many hands in play each room has; the writer's thread's alone.
         touched: when each hand in play was changed last, Unix milliseconds, or read back; the writer's thread's alone.
         health: what the dealer can do at the moment; see there who sets what.
         commits: how many there were; counted on the writer's thread, read by any.
@@ -85,6 +86,8 @@ class State:
         self.commits = 0
         self.health = Health()
         self.touched: dict[bytes, int] = {}
+        self.hands_of: Counter[str] = Counter()
+        self._tables_of: Counter[str] | None = None
         self._open_store = open_store
         self._opened: Store | None = None
         self.note = ""
@@ -115,6 +118,8 @@ class State:
         now = time.monotonic()
         self.waited = {hand: now - seconds for hand, seconds in self.store.waited().items()}
         self.seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
+        self._tables_of = None
+        self.hands_of = Counter(self._owner(hand) for hand in self.live.values())
         read_at = self.sources.clock()
         self.touched = {hand: self.touched.get(hand, read_at) for hand in self.live}
 
@@ -201,6 +206,8 @@ class State:
         for name, hand in hands.items():
             before = self.live.pop(name, None)
             self.touched.pop(name, None)
+            if (before is None) == hand.state.in_play:
+                self.hands_of[self._owner(hand)] += 1 if before is None else -1
             if before is not None and before.key is not None:
                 self.seed_keys[before.key] -= 1
                 freed.add(before.key)
@@ -213,6 +220,25 @@ class State:
         for key in spent:
             del self.seed_keys[key]
         return spent
+
+    def _owner(self, hand: LiveHand) -> str:
+        table = self.table(hand.state.table)
+        return "" if table is None else table.owner
+
+    def tables_of(self, owner: str) -> int:
+        """Returns how many tables a room has; counted when first asked for."""
+        if self._tables_of is None:
+            self._tables_of = Counter(row.owner for row in self.store.tables())
+        return self._tables_of[owner]
+
+    def count_table(self, owner: str) -> None:
+        """Counts a new table of a room."""
+        if self._tables_of is not None:
+            self._tables_of[owner] += 1
+
+    def forget_tables(self) -> None:
+        """Has the tables counted anew when somebody asks for their number."""
+        self._tables_of = None
 
     def _keep_recorded(self, recorded: Mapping[bytes, Recorded], hands: Mapping[bytes, LiveHand], now: int) -> None:
         """Keeps the referee's hands in memory, and of those that are over the last ones."""

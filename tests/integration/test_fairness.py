@@ -1,0 +1,199 @@
+"""What each room may use, from its own use alone, and that a flood of one room is not another's (docs/access.md)."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+from dealer.service.rpc.limits import RoomLimits, key_of
+from dealer.service.rpc.roles import LOCAL, PUBLIC, Caller, Role
+from dealer.service.settings import Limits, Settings, Tls
+from dealer.service.writer.backlog import Backlog
+from dealer.v1 import dealer_pb2 as pb
+from dealer.v1 import log_pb2, log_pb2_grpc
+from tests.integration.access_room import DOMAIN, SERVER, Certificates
+from tests.integration.inside import AsyncRoom, dealer_inside
+from tests.integration.running import refusal
+
+ALONE = [("grpc.use_local_subchannel_pool", 1)]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    made = Certificates(tmp_path_factory.mktemp("certificates") / "c")
+    made.ca()
+    made.issue("server", *SERVER)
+    made.issue("a", "--room", "room-a")
+    made.issue("b", "--room", "room-b")
+    return made
+
+
+@asynccontextmanager
+async def two_rooms(
+    tmp_path: Path, made: Certificates, limits: Limits
+) -> AsyncIterator[tuple[Any, AsyncRoom, AsyncRoom]]:
+    tls = Tls(made.path("server"), made.path("server", "key"), made.path("ca"), DOMAIN)
+    settings = Settings(tls=tls, limits=limits, grace_seconds=1)
+    async with (
+        dealer_inside(tmp_path / "data", settings=settings) as (dealer, _),
+        grpc.aio.secure_channel(dealer.address, made.credentials("a"), options=ALONE) as a,
+        grpc.aio.secure_channel(dealer.address, made.credentials("b"), options=ALONE) as b,
+    ):
+        yield dealer, AsyncRoom(a), AsyncRoom(b)
+
+
+async def refused(call: Any) -> tuple[grpc.RpcError, float]:
+    """A refusal, and after how many seconds it says to ask again."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    retry = error_details_pb2.RetryInfo()
+    for detail in rpc_status.from_call(caught.value).details:  # type: ignore[union-attr]
+        detail.Unpack(retry)
+    return caught.value, retry.retry_delay.ToMicroseconds() / 1e6
+
+
+async def test_hands_and_tables_of_a_room_are_its_own(tmp_path: Path, certificates: Certificates) -> None:
+    async with two_rooms(tmp_path, certificates, Limits(room_hands=2, room_tables=3)) as (_, a, b):
+        hands = [(await a.open(f"a-{number}")).hand_id for number in range(2)]
+        error, retry = await refused(a.open("a-2"))
+        assert refusal(error) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_HANDS")
+        assert retry > 0
+        await b.open("b-0")
+        await a.void(hands[0])
+        await a.void((await a.open("a-2")).hand_id)
+        error, _ = await refused(a.open("a-3"))
+        assert refusal(error)[1] == "TOO_MANY_TABLES"
+        await a.open("a-0")
+        await b.open("b-1")
+
+
+async def test_a_room_beyond_its_rate_is_told_when_to_come_back_and_another_is_not_held_up(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    async with two_rooms(tmp_path, certificates, Limits(room_rate=20)) as (_, a, b):
+        get = pb.GetTableRequest(table="t")
+        found = await asyncio.gather(*(a.stub.GetTable(get) for _ in range(60)), return_exceptions=True)
+        late = [each for each in found if isinstance(each, grpc.aio.AioRpcError)]
+        assert 10 < len(late) <= 40
+        assert {refusal(each)[1] for each in late} == {"TOO_MANY_REQUESTS"}
+        await b.open("b")
+        one = pb.PlayRequest(get_table=get)
+        many = pb.PlayHandsRequest(requests=[pb.PlayRequest(correlation_id=str(n), get_table=get) for n in range(60)])
+        call = b.stub.PlayHands()
+        await call.write(many)
+        await call.done_writing()
+        answers = [each async for part in call for each in part.responses]
+        assert len(answers) == 60
+        assert sum(each.HasField("error") for each in answers) > 30
+        assert one.WhichOneof("request") == "get_table"
+        await asyncio.sleep(0.2)
+        assert (await a.stub.GetTable(get)).next_number == 1
+
+
+async def test_calls_on_too_many_connections_at_once(tmp_path: Path, certificates: Certificates) -> None:
+    async with two_rooms(tmp_path, certificates, Limits(room_connections=1)) as (dealer, a, b):
+        async with grpc.aio.secure_channel(dealer.address, certificates.credentials("a"), options=ALONE) as more:
+            second = AsyncRoom(more)
+            found = await asyncio.gather(
+                *(room.stub.GetTable(pb.GetTableRequest(table="t")) for room in (a, second) * 100),
+                return_exceptions=True,
+            )
+        reasons = {refusal(each)[1] for each in found if isinstance(each, grpc.aio.AioRpcError)}
+        assert reasons == {"TOO_MANY_CONNECTIONS"}
+        await b.open("b")
+
+
+async def test_a_reader_that_does_not_read_is_let_go_and_goes_on_later(tmp_path: Path) -> None:
+    settings = Settings(limits=Limits(slow_seconds=0.3), grace_seconds=1)
+    async with dealer_inside(tmp_path / "data", settings=settings) as (dealer, room):
+        for number in range(400):
+            await room.void((await room.open(f"t-{number}")).hand_id)
+        options = [*ALONE, ("grpc.http2.lookahead_bytes", 65_536), ("grpc.http2.bdp_probe", 0)]
+        async with grpc.aio.insecure_channel(dealer.address, options=options) as channel:
+            log = log_pb2_grpc.LogServiceStub(channel)
+            call = log.ListEntries(log_pb2.ListEntriesRequest())
+            first = await call.read()
+            await asyncio.sleep(1.5)
+            got = len(first.entries)
+            caught = None
+            while caught is None:
+                try:
+                    part = await asyncio.wait_for(call.read(), 20)
+                    assert part is not grpc.aio.EOF, f"the whole log came: {got} entries"
+                    got += len(part.entries)
+                except grpc.aio.AioRpcError as error:
+                    caught = error
+            assert refusal(caught) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_SLOW")
+            rest = log.ListEntries(log_pb2.ListEntriesRequest(**{"from": got}))
+            assert got + sum([len(part.entries) async for part in rest]) == 800
+
+
+async def test_a_call_without_a_deadline_is_given_one(tmp_path: Path) -> None:
+    settings = Settings(limits=Limits(call_seconds=0.2), grace_seconds=1)
+    async with dealer_inside(tmp_path / "data", settings=settings) as (dealer, room):
+        taken = dealer.engine._backlog.take
+        dealer.engine._backlog.take = lambda *limits: time.sleep(0.6) or taken(*limits)  # type: ignore[method-assign]
+        with suppress(grpc.aio.AioRpcError):
+            await room.open("t")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await room.open("u")
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        request = pb.GetTableRequest(table="x")
+        assert (await room.stub.GetTable(request, timeout=20)).next_number == 1
+
+
+def test_rooms_take_turns_however_many_connections_they_have() -> None:
+    backlog: Backlog[str] = Backlog(1000)
+    for number in range(30):
+        backlog.put(f"room a\n{number % 10}", f"a{number}")
+    backlog.put("room b\n0", "b0")
+    backlog.put("room b\n0", "b1")
+    taken = backlog.take(100, 6)
+    assert taken is not None
+    assert (len(taken), [each for each in taken if each[0] == "b"]) == (6, ["b0", "b1"])
+    assert len({each for each in taken if each[0] == "a"}) == 4
+    alone: Backlog[str] = Backlog(1000)
+    for number in range(30):
+        alone.put("room a\n0", f"a{number}")
+    assert len(alone.take(100, 6) or ()) == 30
+
+
+async def test_a_flood_waits_its_turn_once_another_room_is_there() -> None:
+    limits = RoomLimits(Limits(room_pending=5))
+    a, b = Caller(Role.ROOM, "a"), Caller(Role.ROOM, "b")
+    running = asyncio.Semaphore(0)
+    begun = []
+
+    async def call(who: Caller, number: int) -> None:
+        async with limits.turn(who, "peer"):
+            begun.append((who.name, number))
+            await running.acquire()
+
+    flood = [asyncio.create_task(call(a, number)) for number in range(8)]
+    await asyncio.sleep(0)
+    other = asyncio.create_task(call(b, 0))
+    await asyncio.sleep(0)
+    late = [asyncio.create_task(call(a, number)) for number in range(8, 16)]
+    await asyncio.sleep(0)
+    assert begun == [("a", number) for number in range(8)] + [("b", 0)]
+    done, _ = await asyncio.wait(late, timeout=0.05)
+    assert len(done) == 3  # beyond those that may wait
+    for _ in range(20):
+        running.release()
+    await asyncio.wait([*flood, other, *late])
+    assert len(begun) == 14
+
+
+def test_whose_use_a_call_counts_as() -> None:
+    assert key_of(LOCAL, "ipv4:127.0.0.1:5") == "local"
+    assert key_of(PUBLIC, "ipv4:192.0.2.7:5") == "public 192.0.2.7"
+    one, other = (key_of(PUBLIC, f"ipv6:%5B2001:db8::{end}%5D:7") for end in ("1", "2:3"))
+    assert one == other
+    assert one != key_of(PUBLIC, "ipv6:%5B2001:db8:0:1::1%5D:7")

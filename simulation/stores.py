@@ -35,6 +35,8 @@ class Model:
 class ModelStore:
     """A store on a model: what a store has to do, and nothing of how."""
 
+    uncertain = False
+
     def __init__(self, model: Model) -> None:
         model.epoch += 1
         self._model, self._epoch = model, model.epoch

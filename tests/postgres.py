@@ -110,7 +110,7 @@ class Postgres:
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
-            self.tool("pg_ctl", "stop", "-D", str(self.data), "-m", "fast")
+            self.tool("pg_ctl", "stop", "-D", str(self.data), "-m", "immediate")
         self._gone()
 
     def _gone(self) -> None:

@@ -73,8 +73,9 @@ class Caller:
     and the dealer carries it out once.
     """
 
-    def __init__(self, retry: Retry, request_ids: Callable[[], UUID] = uuid4) -> None:
+    def __init__(self, retry: Retry, request_ids: Callable[[], UUID] = uuid4, *, wait_for_ready: bool = False) -> None:
         self._retry, self._request_ids = retry, request_ids
+        self._options: dict[str, Any] = {"wait_for_ready": True} if wait_for_ready else {}
         self._unanswered: dict[tuple[str, bytes], str] = {}
         self._answers: OrderedDict[str, tuple[bytes, Message]] = OrderedDict()
 
@@ -119,7 +120,7 @@ class Caller:
         patience = None
         while True:
             try:
-                return _read(method, await call(request, timeout=self._retry.timeout))
+                return _read(method, await call(request, timeout=self._retry.timeout, **self._options))
             except grpc.aio.AioRpcError as error:
                 failed = refusals.of_call(method, error)
             except CallError as error:  # of a stream

@@ -48,9 +48,10 @@ class Client:
 
     def __init__(
         self,
-        address: str,
+        address: str | Sequence[str],
         key: str,
         *,
+        server_name: str | None = None,
         folder: Path | str | None = None,
         credentials: grpc.ChannelCredentials | None = None,
         retry: Retry | None = None,
@@ -61,9 +62,10 @@ class Client:
         """Reads the key and the folder; connects when it is first needed.
 
         Args:
-            address: HOST:PORT.
+            address: HOST:PORT; or those of several dealers on one log, of which one deals at a time.
             key: the log's verifier key, `name+id+key`. It has to come from elsewhere than the dealer: who is given the
                 key by a liar can check nothing.
+            server_name: the DNS name that the certificates of several dealers share.
             folder: where the newest checkpoint, the tables' numbers, receipts and evidence are kept from one run to
                 the next; None: they are forgotten, evidence apart.
             credentials: for TLS; None: a plain connection, for the loopback.
@@ -77,10 +79,14 @@ class Client:
             NoteError: the key does not decode.
             FolderError: the folder cannot be read, or remembers another key.
         """
-        self._channel = connect(address, credentials)
+        several = not isinstance(address, str)
+        self._channel = connect(address, credentials, server_name=server_name)
+        self._log_channel = self._channel
+        if several:
+            self._log_channel = connect(address, credentials, "dealer.v1.LogService", server_name)
         self._folder = Folder(None if folder is None else Path(folder), key)
-        calls = Caller(retry or Retry(), request_ids)
-        self._log = LogView(log_pb2_grpc.LogServiceStub(self._channel), calls, key, self._folder)
+        calls = Caller(retry or Retry(), request_ids, wait_for_ready=several)
+        self._log = LogView(log_pb2_grpc.LogServiceStub(self._log_channel), calls, key, self._folder)
         stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
         self._stream = StreamStub(stub.PlayHands) if stream else None
         self._shared = Shared(self._stream or stub, calls, self._log, self._folder, key)
@@ -100,6 +106,8 @@ class Client:
         if self._stream is not None:
             await self._stream.aclose()
         await self._channel.close()
+        if self._log_channel is not self._channel:
+            await self._log_channel.close()
 
     @property
     def checkpoint(self) -> Checkpoint | None:

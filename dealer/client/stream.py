@@ -74,7 +74,8 @@ class StreamStub:
 
     async def _ask(self, method: str, request: Message, **options: Any) -> Message | Undecodable:
         if self._stream is None or self._stream.ended:
-            self._stream = _Stream(self._play_hands)
+            ready = {"wait_for_ready": True} if options.get("wait_for_ready") else {}
+            self._stream = _Stream(partial(self._play_hands, **ready))
         return await self._stream.ask(method, request, **options)
 
 
@@ -94,8 +95,15 @@ class _Stream:
         self._more = asyncio.Event()
         self._reading = asyncio.ensure_future(self._read(play_hands(self._messages())))
 
-    async def ask(self, method: str, request: Any, timeout: float) -> Message | Undecodable:  # noqa: ASYNC109  # gRPC's
-        """Makes a call.
+    async def ask(
+        self,
+        method: str,
+        request: Any,
+        timeout: float,  # noqa: ASYNC109  # gRPC's
+        *,
+        wait_for_ready: bool = False,
+    ) -> Message | Undecodable:
+        """Makes a call; `wait_for_ready` is the stream's own.
 
         Raises:
             CallError: refused, not answered in time, or the stream has ended.

@@ -58,9 +58,10 @@ class SyncClient:
 
     def __init__(
         self,
-        address: str,
+        address: str | Sequence[str],
         key: str,
         *,
+        server_name: str | None = None,
         folder: Path | str | None = None,
         credentials: grpc.ChannelCredentials | None = None,
         retry: Retry | None = None,
@@ -75,6 +76,7 @@ class SyncClient:
             return Client(
                 address,
                 key,
+                server_name=server_name,
                 folder=folder,
                 credentials=credentials,
                 retry=retry,

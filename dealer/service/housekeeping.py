@@ -17,6 +17,7 @@ from dealer.log.tiles import publish, published_checkpoint
 from dealer.service.metrics import Metrics
 from dealer.service.referee.clocks import seconds_left
 from dealer.service.referee.tables import Tables
+from dealer.service.rpc.dealer import DealerServicer
 from dealer.service.rpc.health import HealthServicer
 from dealer.service.settings import Settings
 from dealer.service.writer import governing, hands
@@ -49,6 +50,7 @@ class Parts:
         engine: the writer.
         reader: what reads the log beside it.
         tables: the referee's hands.
+        dealer: what serves rooms.
         health: what serves the dealer's health, and `services`, under which names.
         metrics: what counts.
     """
@@ -57,6 +59,7 @@ class Parts:
     engine: Engine
     reader: LogReader
     tables: Tables
+    dealer: DealerServicer
     health: HealthServicer
     services: tuple[str, ...]
     metrics: Metrics
@@ -130,6 +133,7 @@ class Housekeeping(Observer):
             deadline.cancel()
         self._deadlines.clear()
         self._parts.tables.stand_down(why)
+        self._parts.dealer.stand_down(why)
 
     def health_changed(self) -> None:
         """Has everybody told who asks for the dealer's health."""

@@ -220,7 +220,16 @@ class Dealer:
         self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
         self._log_service = LogServicer(self.engine, self._reader)
         self._operator_service = OperatorServicer(self.engine, self._tables, self._metrics, self)
-        parts = Parts(self._data, self.engine, self._reader, self._tables, self._health, self.services, self._metrics)
+        parts = Parts(
+            self._data,
+            self.engine,
+            self._reader,
+            self._tables,
+            self._dealer_service,
+            self._health,
+            self.services,
+            self._metrics,
+        )
         self._housekeeping = Housekeeping(parts, self._settings, self.failed)
         self.engine.start(self._housekeeping, threaded=self.threaded)
         self._held.callback(self.engine.stop)

@@ -172,7 +172,13 @@ class LogStore(Protocol):
 
 
 class Store(LogStore, Protocol):
-    """One dealer's durable state. Every method raises `StoreError` if the store does not answer."""
+    """One dealer's durable state. Every method raises `StoreError` if the store does not answer.
+
+    Attributes:
+        uncertain: whether a failover may have lost what was shown last, and nobody can tell.
+    """
+
+    uncertain: bool
 
     def commit(self, batch: Batch) -> None:
         """Makes a batch durable. After an error it may be durable or not: the caller reads anew.

@@ -97,6 +97,8 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
 class SqliteStore:
     """A store in one SQLite file. One instance belongs to one thread at a time."""
 
+    uncertain = False
+
     def __init__(
         self, path: Path, vault: Vault | None = None, *, read_only: bool = False, connect: Connect = connect
     ) -> None:

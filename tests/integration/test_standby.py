@@ -1,10 +1,12 @@
 """A dealer that stands by takes over, and nothing that left is contradicted: MACHINES.md, sections 3 to 7."""
 
+import signal
 import time
 
 import grpc
 import pytest
 
+from dealer.client import SyncClient
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
 from dealer.v1 import types_pb2 as t
@@ -61,3 +63,46 @@ def test_a_holder_s_own_restart_is_at_once(postgres, tmp_path):
         asked(lambda: dealer.room().deal(hand.hand_id, STREETS[0]))
         assert "epoch=2" in dealer.log_lines()
         assert time.monotonic() - began < 2 * TAKEOVER_SECONDS
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_of_both_plays_on_through_a_crash(postgres, tmp_path, stream):
+    with sharing(postgres, tmp_path) as (first, second):
+        asked(lambda: first.room().open("probe"))
+        is_ready(second)
+        with SyncClient([first.address, second.address], first.verifier_key(), stream=stream) as client:
+            hand = client.open_hand("t1", seats=[1, 2])
+            hand.deal_street("third")
+            first.kill()
+            for street in ("fourth", "fifth", "sixth", "seventh"):
+                hand.deal_street(street)
+            hand.close()
+            client.refresh()
+
+
+def test_a_writer_that_was_stopped_comes_back_as_the_standby(postgres, tmp_path):
+    with sharing(postgres, tmp_path) as (first, second):
+        one, two = first.room(), second.room()
+        hand = asked(lambda: one.open("t1"))
+        is_ready(second)
+        assert first.process is not None
+        first.process.send_signal(signal.SIGSTOP)
+        asked(lambda: two.deal(hand.hand_id, STREETS[0]))
+        looked = one.stub.GetHand.future(pb.GetHandRequest(hand_id=hand.hand_id))
+        dealt = one.stub.DealStreet.future(
+            pb.DealStreetRequest(request_id=rid(), hand_id=hand.hand_id, street=STREETS[1])
+        )
+        first.process.send_signal(signal.SIGCONT)
+        for call in (looked, dealt):
+            error = call.exception(30)
+            assert error is not None
+            code, reason = refusal(error)
+            assert (code, reason) in [(grpc.StatusCode.UNAVAILABLE, why) for why in ("LEASE_LOST", "STANDBY")]
+        until = time.monotonic() + 30
+        while True:
+            with pytest.raises(grpc.RpcError) as refused:
+                one.get(hand.hand_id)
+            if refusal(refused.value)[1] == "STANDBY":
+                break
+            assert time.monotonic() < until
+        assert len(two.get(hand.hand_id).cards) == 3 * 8

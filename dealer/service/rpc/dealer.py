@@ -263,6 +263,8 @@ class DealerServicer:
             who, peer = caller(), context.peer()
             if self._engine.health.draining:
                 raise draining()
+            if (standing := self._engine.health.standing) is not None:
+                raise standing()
             connection = source_of(who, context)
 
             def hand_in(request: pb.PlayRequest, answered: Answered) -> None:
@@ -280,10 +282,15 @@ class DealerServicer:
         except Exception as error:
             await abort(context, error)
 
+    def stand_down(self, why: Refused) -> None:
+        """Ends the open streams: who asks is to ask the dealer that deals now."""
+        for stream in self._streams:
+            stream.end(why)
+
     def drain(self) -> None:
         """Ends the open streams as soon as what is under way on them is answered."""
         for stream in self._streams:
-            stream.drain()
+            stream.end(draining())
 
     def _played(self, request: pb.PlayRequest, caller: str) -> Command:
         field = request.WhichOneof("request")

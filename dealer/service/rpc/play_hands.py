@@ -9,7 +9,6 @@ from dealer.service.rpc.requests import decode
 from dealer.service.rpc.splice import played
 from dealer.service.rpc.status import status_of
 from dealer.service.writer.engine import Answered
-from dealer.service.writer.health import draining
 from dealer.v1 import dealer_pb2 as pb
 
 _FIELDS = {field.name: field.number for field in pb.PlayResponse.DESCRIPTOR.fields}
@@ -31,13 +30,13 @@ class PlayStream:
         self._sent = asyncio.Event()
         self._idle = asyncio.Event()
         self._under_way = 0
-        self._draining = False
+        self._ending: Refused | None = None
 
     async def run(self, requests: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yields answers until the caller has ended the stream and everything is answered.
 
         Raises:
-            Refused: a message cannot be read, or the dealer shuts down and everything under way is answered.
+            Refused: a message cannot be read, or the stream was ended and everything under way is answered.
         """
         reader = asyncio.create_task(self._read(requests))
         try:
@@ -55,19 +54,19 @@ class PlayStream:
                 self._unsent -= size
                 self._sent.set()
                 yield b"".join(parts)
-            if self._draining:
-                raise draining()
+            if self._ending is not None:
+                raise self._ending
             await reader
         finally:
             reader.cancel()
 
-    def drain(self) -> None:
+    def end(self, why: Refused) -> None:
         """Ends the stream once everything under way is answered, whether or not the caller has ended it."""
-        self._draining = True
+        self._ending = why
         self._end_if_drained()
 
     def _end_if_drained(self) -> None:
-        if self._draining and not self._under_way:
+        if self._ending is not None and not self._under_way:
             self._ready.put_nowait(None)
 
     async def _read(self, requests: AsyncIterator[bytes]) -> None:

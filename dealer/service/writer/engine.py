@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import structlog
 
 from dealer.core.codec import dump_state
+from dealer.core.hand import VoidReason
 from dealer.core.seed import EntropyError, draw_seed
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.note import NoteSigner
@@ -25,7 +26,7 @@ from dealer.service.settings import Limits
 from dealer.service.writer.about import about_hand
 from dealer.service.writer.backlog import Backlog
 from dealer.service.writer.change import HandAnswer, Unit, open_answer
-from dealer.service.writer.hands import lose_hand
+from dealer.service.writer.hands import lose_hand, void_hand
 from dealer.service.writer.health import Health, draining, lease_lost, log_conflict, standing_by
 from dealer.service.writer.live import LiveHand
 from dealer.service.writer.observer import Observer
@@ -148,7 +149,12 @@ class Engine:
         unit = Unit(self.state)
         for hand in [hand for hand, live in self.state.live.items() if live.secrets is None]:
             lose_hand(unit, hand)
+        if self.state.store.uncertain:
+            _tell(_log.error, "the database may have lost what was shown: every hand in play is void")
+            for hand in [hand for hand, live in self.state.live.items() if live.secrets is not None]:
+                void_hand(unit, hand, VoidReason.FAILURE)
         self._make_durable(unit, [])
+        self.state.store.uncertain = False
         self.state.destroy_unused_keys()
 
     def start(self, observer: Observer | None = None, *, threaded: bool = True) -> None:

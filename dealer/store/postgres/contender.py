@@ -144,10 +144,14 @@ class Contender:
             upkeep = Upkeep(store, self.registry, self._terms.answer_key_seconds, self._terms.answer_seconds)
             upkeep.begin()
             store.upkeep = upkeep
+            store.uncertain, store.on_certain = self.may_have_lost, self._be_certain
         except BaseException:
             link.close()
             raise
         return store
+
+    def _be_certain(self) -> None:
+        self.may_have_lost = False
 
     def _taken_anew(self, link: Link) -> Row:
         row = self._look(link)

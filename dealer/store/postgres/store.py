@@ -189,13 +189,26 @@ class PostgresStore(PostgresReader):
         super().__init__(link)
         self.link, self.keyring, self.lease, self.row = link, keyring, lease, row
         self._clock = clock
+        self._uncertain = False
         self.upkeep: Upkeep | None = None
+        self.on_certain: Callable[[], None] = lambda: None
         rows = self._all("SELECT id, extract(epoch FROM made)::float8 FROM keys WHERE purpose = 'answer' ORDER BY made")
         self.answer_keys: dict[int, float] = dict(rows)
         self._raised: dict[int, float] = {}
         self.answers_from: dict[bytes, int] = dict(
             self._all("SELECT hand, answers_from FROM hands WHERE closed IS NULL")
         )
+
+    @property
+    def uncertain(self) -> bool:
+        """See `Store.uncertain`."""
+        return self._uncertain
+
+    @uncertain.setter
+    def uncertain(self, uncertain: bool) -> None:
+        self._uncertain = uncertain
+        if not uncertain:
+            self.on_certain()
 
     @property
     def epoch(self) -> int:

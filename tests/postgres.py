@@ -117,6 +117,20 @@ class Postgres:
         if self.process is not None:
             self.process.wait(60)
 
+    def standby(self) -> "Postgres":
+        """Makes a standby of this server on the next port, and starts it."""
+        made = Postgres(self.folder, self.port + 1)
+        where = f"host={self.folder} port={self.port} user=postgres application_name=s1"
+        self.tool("pg_basebackup", "-D", str(made.data), "-R", "-d", where, "-c", "fast")
+        return made.start()
+
+    def promote(self) -> None:
+        self.tool("pg_ctl", "promote", "-D", str(self.data), "-w")
+
+    def sql(self, statement: str, database: str = "postgres") -> None:
+        with psycopg.connect(self.url(database), autocommit=True) as link:
+            link.execute(statement.encode())
+
     def database(self) -> str:
         """Makes an empty database, owned by a role that is not a superuser, and returns its URL."""
         name = f"room{next(self.names)}"

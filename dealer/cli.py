@@ -364,9 +364,11 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
 
 @main.command()
 @_data_options
+@option("--to", default=None, metavar="URL", help="Move the log into this database: postgresql://ROLE@HOST/DATABASE.")
+@option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @config_option
-def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
-    """Bring a store that an earlier version made up to this one; the old file is kept beside it."""
+def migrate(data_dir: Path, at_rest_dir: Path | None, to: str | None, answer_hours: int) -> None:
+    """Bring a store up to this version, or move it into a database; the old one is kept beside."""
     from dealer.store.datadir import DataDir
     from dealer.store.migrate import migrate as bring_up
     from dealer.store.vault import Vault
@@ -375,7 +377,12 @@ def migrate(data_dir: Path, at_rest_dir: Path | None) -> None:
     data.check()
     with data.only_server(), closing(Vault(data.at_rest, 3600)) as vault:
         if not bring_up(data.database, vault, click.echo):
-            click.echo("the store is of this version already: nothing to do")
+            click.echo("the store is of this version already" + (": nothing to do" if to is None else ""))
+    if to is not None:
+        from dealer.store.postgres.move import move
+
+        with data.only_server():
+            move(data, to, answer_hours * 3600, click.echo)
 
 
 def _tls(options: Mapping[str, Any]) -> "Tls | None":

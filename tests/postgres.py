@@ -121,7 +121,7 @@ class Postgres:
         """Makes a standby of this server on the next port, and starts it."""
         made = Postgres(self.folder, self.port + 1)
         where = f"host={self.folder} port={self.port} user=postgres application_name=s1"
-        self.tool("pg_basebackup", "-D", str(made.data), "-R", "-d", where, "-c", "fast")
+        self.tool("pg_basebackup", "-D", str(made.data), "-R", "-d", where, "-c", "fast", "--no-sync")
         return made.start()
 
     def promote(self) -> None:

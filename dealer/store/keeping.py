@@ -2,12 +2,12 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from struct import iter_unpack, pack
 
-from dealer.store.interface import Batch, KeptAnswer, Sealed, StoreError
+from dealer.store.interface import Answer, Batch, KeptAnswer, RecordLine, Sealed, StoreError
 from dealer.store.kept import MEMBER_BYTES, Member, Packing, members_of, read_members, write_members
 from dealer.store.needs import Change, Needs
 from dealer.store.places import Places, key_of
@@ -168,6 +168,23 @@ class Keeping:
         if sorted(found) != list(range(len(found))):
             raise SealLost("a piece of a referee's record is missing")
         return [found[number] for number in sorted(found)]
+
+    def everything(self) -> Iterator[list[Answer | RecordLine]]:
+        """See `SqliteStore.all_kept`."""
+        names = dict(self._db.execute("SELECT id, name FROM callers"))
+        for batch, listed in self._db.execute("SELECT batch, members FROM kept ORDER BY batch"):
+            members = read_members(listed)
+            try:
+                pieces = self._pieces(batch)
+            except SealLost:
+                members = [member for member in members if not member.record]
+                pieces = [b""] * len(members)
+            yield [
+                RecordLine(member.hand, member.number, piece)
+                if member.record
+                else Answer(names[member.number], member.request, member.body, member.hand, piece)
+                for member, piece in zip(members, pieces, strict=True)
+            ]
 
     def _pieces(self, batch: int) -> list[bytes]:
         """Opens a batch's blob.

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dealer.store.interface import Batch, HandRow, KeptAnswer, Sealed, StoreError, TableRow
+from dealer.store.interface import Answer, Batch, HandRow, KeptAnswer, RecordLine, Sealed, StoreError, TableRow
 from dealer.store.keeping import Keeping, Written
 from dealer.store.vault import Vault
 
@@ -305,6 +305,28 @@ class SqliteStore:
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""
         return self._one("SELECT 1 FROM seen WHERE digest = ?", digest) is not None
+
+    def all_nodes(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yields level, index and hash of every complete subtree."""
+        with store_errors():
+            yield from self._db.execute("SELECT level, position, hash FROM nodes")
+
+    def all_hands(self) -> Iterator[HandRow]:
+        """Yields every hand."""
+        with store_errors():
+            for query in (f"SELECT {_PLAYING} FROM playing", f"SELECT {_OVER} FROM over"):  # noqa: S608
+                yield from map(_hand, self._db.execute(query))
+
+    def all_seen(self) -> Iterator[bytes]:
+        """Yields the digest of every seed drawn."""
+        with store_errors():
+            for (digest,) in self._db.execute("SELECT digest FROM seen"):
+                yield digest
+
+    def all_kept(self) -> Iterator[list[Answer | RecordLine]]:
+        """Yields what is kept of each batch, opened; of one whose key is gone, answers without their bytes."""
+        with store_errors():
+            yield from self._kept.everything()
 
     def forget(self, now: int, most: int) -> bool:
         """See `Store.forget`."""

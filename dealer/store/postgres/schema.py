@@ -48,21 +48,49 @@ CREATE TABLE published (one boolean PRIMARY KEY CHECK (one), size bigint NOT NUL
 """
 
 
-def create(link: Link, origin: str, note: str) -> None:
+def is_there(link: Link) -> bool:
+    """Tells whether there is a log, whole or not."""
+    with store_errors():
+        return bool(_one(link, "SELECT to_regclass('meta') IS NOT NULL OR to_regclass('writer') IS NOT NULL")[0])
+
+
+def is_moving(link: Link, origin: str) -> bool:
+    """Tells whether a move of this log into the database was begun and has not ended."""
+    with store_errors():
+        meta = dict(link.execute("SELECT name, value FROM meta").fetchall())
+    return meta.get("moving") == origin == meta.get("origin")
+
+
+def empty(link: Link) -> None:
+    """Empties the tables of a log whose move has not ended; the fence is not asked, for nobody serves it."""
+    with store_errors(), link.transaction():
+        link.execute("TRUNCATE entries, nodes, hands, tables, seen, answers, records, keys, wraps, dealers")
+        link.execute("UPDATE writer SET size = 0, holder = '', generation = 1, clean = 1")
+        link.execute("UPDATE published SET size = 0")
+
+
+def create(link: Link, origin: str, note: str, *, moving: bool = False) -> None:
     """Makes the tables of an empty log, with the signed checkpoint of the empty tree.
+
+    Args:
+        link: a connection.
+        origin: the log's.
+        note: the checkpoint.
+        moving: whether a log is about to be moved there; until that has ended nobody serves it.
 
     Raises:
         StoreError: a log is there already, or the database does not answer; nothing was made.
     """
     with store_errors():
-        (there,) = _one(link, "SELECT to_regclass('meta') IS NOT NULL OR to_regclass('writer') IS NOT NULL")
-        if there:
+        if is_there(link):
             raise StoreError("there is a log in this database already: nothing was made")
         with link.transaction():
             for statement in _TABLES.split(";\n"):
                 if statement.strip():
                     link.execute(statement.encode())
             link.execute("INSERT INTO meta VALUES ('version', %s), ('origin', %s)", (str(VERSION), origin))
+            if moving:
+                link.execute("INSERT INTO meta VALUES ('moving', %s)", (origin,))
             link.execute(
                 "INSERT INTO writer VALUES (true, 0, 0, '', clock_timestamp(), 1, 1, 0, %s)",
                 (note,),
@@ -72,8 +100,8 @@ def create(link: Link, origin: str, note: str) -> None:
                 link.execute(statement.encode())
 
 
-def origin_of(link: Link) -> str:
-    """Returns the log's origin.
+def origin_of(link: Link, *, moving: bool = False) -> str:
+    """Returns the log's origin; of one that is being moved there, to who moves it alone.
 
     Raises:
         StoreError: there is no log, or one of another version.
@@ -84,6 +112,8 @@ def origin_of(link: Link) -> str:
             raise StoreError("there is no log in this database: make one by `dealer init --store URL`")
         meta = dict(link.execute("SELECT name, value FROM meta").fetchall())
     version = meta.get("version")
+    if "moving" in meta and not moving:
+        raise StoreError("a log is being moved into this database: run `dealer migrate --to` again until it ends")
     if version == str(VERSION):
         return str(meta["origin"])
     if version is None or not version.isdecimal():

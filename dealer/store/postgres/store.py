@@ -87,14 +87,14 @@ class Upkeep(Protocol):
 class PostgresReader:
     """What is read of a log's database, by any dealer: everything but what is sealed."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, *, moving: bool = False) -> None:
         """Reads by a connection, which is the reader's from now on.
 
         Raises:
             StoreError: there is no log of this version.
         """
         self._link = link
-        self.origin = schema.origin_of(link)
+        self.origin = schema.origin_of(link, moving=moving)
 
     def size(self) -> int:
         """See `Store.size`."""
@@ -179,14 +179,21 @@ class PostgresStore(PostgresReader):
     """
 
     def __init__(
-        self, link: Link, keyring: Keyring, lease: Lease, row: Row, clock: Callable[[], float] = time.time
+        self,
+        link: Link,
+        keyring: Keyring,
+        lease: Lease,
+        row: Row,
+        clock: Callable[[], float] = time.time,
+        *,
+        moving: bool = False,
     ) -> None:
         """Reads the database by new statements, after the taking of its epoch was answered.
 
         Raises:
             StoreError: it does not answer, or is of another version.
         """
-        super().__init__(link)
+        super().__init__(link, moving=moving)
         self.link, self.keyring, self.lease, self.row = link, keyring, lease, row
         self._clock = clock
         self._uncertain = False

@@ -150,6 +150,8 @@ class Room(Person):
             await self._stud(hand, list(seats))
         else:
             await self._draw(hand, list(seats))
+        if rng.random() < 0.3:
+            await self.look("GetHand", pb.GetHandRequest(hand_id=hand))
         self.world.finished(hand)
 
     async def _contribute(self, hand: str, values: dict[str, bytes]) -> None:

@@ -58,6 +58,8 @@ class Promises:
     commitments: dict[str, bytes] = field(default_factory=dict)
     events: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    _hands: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    _ends: dict[str, tuple[object, ...]] = field(default_factory=dict)
     _since: int = 0
     _shown: dict[str, int] = field(default_factory=dict)
 
@@ -88,6 +90,11 @@ class Promises:
             self.receipt(receipt, entry)
 
     def _hand(self, hand: types_pb2.Hand) -> None:
+        is_ = (hand.table, hand.number, hand.game, hand.deck, tuple(hand.seats), hand.reveal, hand.seed_commitment)
+        hold(self._hands.setdefault(hand.hand_id, is_) == is_, "a hand is told of in two ways")
+        if hand.state in (types_pb2.HAND_STATE_CLOSED, types_pb2.HAND_STATE_VOID, types_pb2.HAND_STATE_LOST):
+            end = (hand.state, tuple(hand.live_seats), hand.street, hand.cards_left, hand.deck_commitment)
+            hold(self._ends.setdefault(hand.hand_id, end) == end, "a hand that is over ended in two ways")
         if hand.card_commitments:
             before = self.commitments.setdefault(hand.hand_id, hand.card_commitments)
             hold(before == hand.card_commitments, "a hand has two decks")

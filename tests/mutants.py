@@ -18,6 +18,7 @@ TESTS: dict[str, list[str]] = {
     "dealer/core": [
         "tests/unit/core/test_hand.py",
         "tests/unit/core/test_health_tests.py",
+        "tests/unit/core/test_history.py",
         "tests/unit/core/test_words.py",
         "tests/vectors/test_hands.py",
         "tests/property/test_entries_written.py",

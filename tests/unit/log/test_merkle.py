@@ -202,3 +202,12 @@ def test_hashes_of_a_proof_have_32_bytes_each_and_not_on_average(old: int, new: 
         verify_inclusion(3, old, leaf_hash(ENTRIES[3]), inclusion_proof(3, old, KEPT.read), ROOTS[old] + b"x")
     with pytest.raises(ProofError, match="32 bytes"):
         verify_consistency(old, new, ROOTS[old], ROOTS[new][1:], [first, second, *rest])
+
+
+def test_proofs_of_one_tree_that_share_their_ragged_edge_are_the_same() -> None:
+    for size in (1, 7, 13, 32, 39):
+        ragged: dict[tuple[int, int], bytes] = {}
+        for index in range(size):
+            alone = inclusion_proof(index, size, KEPT.read)
+            assert inclusion_proof(index, size, KEPT.read, ragged) == alone
+            assert inclusion_proof(index, size, KEPT.read, ragged) == alone

@@ -29,6 +29,7 @@ NAMES = (
     "peers",
     "cluster",
     "room",
+    "machines",
 )
 
 

@@ -54,7 +54,7 @@ from dealer.service.writer.hands import take_tables
 from dealer.service.writer.health import lease_lost, log_conflict, standing_by
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.sources import Sources
-from dealer.store.datadir import DataDir
+from dealer.store.datadir import DataDir, lies_in_memory
 from dealer.store.interface import Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
@@ -174,6 +174,12 @@ class Dealer:
         """Looks at the database, and refuses what cannot be used."""
         if contender.replication == "asynchronous":
             _log.warning("a failover of the database may lose the last commits: cards and signatures that have left")
+        if not lies_in_memory(self._data.at_rest):
+            _log.warning(
+                "the keys at rest lie on a disk: with several dealers they belong in memory (tmpfs), so that a machine "
+                "that is gone opens nothing (docs/several-dealers.md, Where key folders belong)",
+                folder=str(self._data.at_rest),
+            )
         await asyncio.get_running_loop().run_in_executor(None, contender.check)
 
     def _open_contender(self, shared: Shared) -> "Contender":

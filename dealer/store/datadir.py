@@ -195,6 +195,17 @@ class DataDir:
             )
 
 
+def lies_in_memory(folder: Path) -> bool:
+    """Tells whether a folder lies on a file system in memory; where that cannot be told, it does not."""
+    try:
+        mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text("utf-8", "replace").splitlines()]
+        place = folder.resolve()
+    except OSError:
+        return False
+    there = [(len(Path(where).parts), kind) for where, kind in mounts if place.is_relative_to(where)]
+    return bool(there) and max(there)[1] in ("tmpfs", "ramfs")
+
+
 def read_log_key(path: Path) -> tuple[str, Ed25519PrivateKey]:
     """Reads a log's origin and signing key.
 

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dealer.log.note import NoteSigner
+from dealer.store.datadir import lies_in_memory
 from dealer.store.interface import Answer, Batch, HandRow, LeaseLost, Sealed
 from dealer.store.postgres import schema
 from dealer.store.postgres.keyring import Keyring, Wrap
@@ -361,3 +362,8 @@ def test_secrets_do_not_print(pair):
     assert first.keyring.seed.secret.hex() not in said
     assert repr(first.keyring.seed.secret) not in said
     assert "postgresql" not in said
+
+
+def test_a_folder_in_memory_is_told_from_one_on_a_disk():
+    assert lies_in_memory(Path("/dev/shm"))
+    assert not lies_in_memory(Path("/proc/self"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dealer.certs import certs
-from dealer.config import C, config_option, contribution_option, log_format_option, option
+from dealer.config import C, config_option, contribution_option, log_format_option, log_level_option, option
 from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
 from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
@@ -272,8 +272,9 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 )
 @option("--grace-seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time for calls to end.")
 @log_format_option
+@log_level_option
 @config_option
-def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, **options: Any) -> None:
+def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, log_level: str, **options: Any) -> None:
     """Serve DealerService, TableService and LogService over gRPC."""
     from dealer.code_digest import code_digest, version
     from dealer.run import run_until_stopped
@@ -285,7 +286,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     from dealer.store.escrow import read_escrow_public
     from dealer.store.owners import read_owners
 
-    configure(log_format)
+    configure(log_format, log_level)
     tls = _tls(options)
     shards = _shards(options["shards"], options["shard"])
     owners: dict[str, str] = {}
@@ -333,8 +334,8 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         click.echo(
             "cards travel in the clear: --insecure-listen-anywhere is for a mesh that brings TLS of its own", err=True
         )
-    more = [f"cutcard {version()}, code digest {code_digest()}"]
-    more += [] if key is None else [f"sealed hands are for the escrow key {key}"]
+    more = [] if key is None else [f"sealed hands are for the escrow key {key}"]
+    more.append(f"cutcard {version()}, code digest {code_digest()}")
     run_until_stopped(Dealer(data, settings, Sources(escrow=key, shards=shards)), *more)
 
 

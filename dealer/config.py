@@ -64,3 +64,8 @@ log_format_option = option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of log lines."
 )
 """The form of the log lines of whatever serves hands."""
+
+log_level_option = option(
+    "--log-level", type=click.Choice(["info", "warning"]), default="info", show_default=True, help="Least of log lines."
+)
+"""From which level on whatever serves hands writes lines."""

@@ -68,7 +68,8 @@ def own_listeners(data: Path, *options: str) -> Iterator[Addresses]:
         CutcardError: it did not start; its own words are on standard error.
     """
     tool = Path(sys.executable).parent / "dealer"
-    command = [str(tool), "serve", "--data-dir", str(data), "--grace-seconds", "1", *options]
+    command = [str(tool), "serve", "--data-dir", str(data), "--grace-seconds", "1"]
+    command += ["--log-level", "warning", *options]
     # In a session of its own the terminal's signals do not reach it: it ends after the program that uses it.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:

@@ -1,6 +1,7 @@
 """What a dealer does beside answering: deadlines of offers, publishing, probes, and telling of its health."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import structlog
 from grpc_health.v1 import health_pb2
 
 from dealer.core.hand import Status, VoidReason, over
+from dealer.core.ids import uuid7_milliseconds
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import publish, published_checkpoint
@@ -36,6 +38,8 @@ _AGAIN_SECONDS = 1.0
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _LOG_SERVICE = "dealer.v1.LogService"
 _ABANDONED_SECONDS = 60.0
+_MEASURE_SECONDS = 10.0
+_TELL_SECONDS = 60.0
 _SYNC_SECONDS = 1.0
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -80,6 +84,7 @@ class Housekeeping(Observer):
         self._deadlines: dict[bytes, asyncio.TimerHandle] = {}
         self._published: int | None = None
         self._ahead_told = False
+        self._told_published = self._loop.time()
 
     def start(self) -> None:
         """Begins what is done by the clock."""
@@ -93,10 +98,23 @@ class Housekeeping(Observer):
             (self._tidy, settings.tidy_seconds),
             (self._tend_keys, settings.tend_seconds),
             (self._look_again, settings.forget_seconds),
+            (self._measure, _MEASURE_SECONDS),
         ):
             self._spawn(self._repeat(work, seconds))
         if settings.hand_seconds is not None:
             self._spawn(self._repeat(self._void_abandoned, min(_ABANDONED_SECONDS, settings.hand_seconds / 4)))
+
+    async def _measure(self) -> None:
+        """Sets what is measured now and then, and says how many calls were refused since the last time, and why."""
+        parts = self._parts
+        state, metrics = parts.engine.state, parts.metrics
+        now = state.sources.clock()
+        metrics.in_play(dict(state.hands_of), [(now - uuid7_milliseconds(hand)) / 1000 for hand in list(state.live)])
+        metrics.waiting.set(parts.engine.waiting)
+        metrics.watchers.set(parts.tables.watched)
+        refused, metrics.refused = metrics.refused, Counter()
+        for reason, count in refused.items():
+            _log.info("calls refused", reason=str(reason), calls=count, seconds=_MEASURE_SECONDS)
 
     async def _void_abandoned(self) -> None:
         """Voids hands that nobody has touched for too long."""
@@ -120,6 +138,7 @@ class Housekeeping(Observer):
     def committed(self, changed: Sequence[LiveHand], commands: int, seconds: float) -> None:
         """Counts a batch, and follows the hands that it changed."""
         self._parts.metrics.batch(commands, seconds)
+        self._parts.metrics.commit_seconds.observe(self._parts.engine.state.commit_seconds)
         self.follow(changed)
 
     def recovered(self, live: Sequence[LiveHand]) -> None:
@@ -196,7 +215,14 @@ class Housekeeping(Observer):
         await self._sync_signed()
         await parts.reader.run(lambda store: _publish(parts.data, previous, size, note, store))
         self._published = size
+        self._tell_published(size)
         parts.metrics.published_entries.set(size)
+
+    def _tell_published(self, size: int) -> None:
+        """Says up to where the log is published, once a minute."""
+        if (now := self._loop.time()) - self._told_published >= _TELL_SECONDS:
+            self._told_published = now
+            _log.info("published", entries=size)
 
     async def _to_publish(self) -> str:
         """Returns the checkpoint that the static log is to be brought up to: with several dealers the writer's."""

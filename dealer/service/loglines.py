@@ -16,6 +16,8 @@ from typing import Any
 
 import structlog
 
+from dealer.service.tracing import add_trace_id
+
 _MOST_LINES = 10_000
 _LAST_SECONDS = 1.0
 
@@ -60,8 +62,14 @@ class Unfailing(structlog.make_filtering_bound_logger(logging.INFO)):  # type: i
             return super()._proxy_to_logger(method_name, event, **values)
 
 
-def configure(form: str) -> None:
-    """Sets log lines up as `text` for people or `json` for machines."""
+def _only_trouble(logger: Any, name: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    if name in ("debug", "info"):
+        raise structlog.DropEvent
+    return line
+
+
+def configure(form: str, level: str = "info") -> None:
+    """Sets log lines up as `text` for people or `json` for machines, from `info` or `warning` on."""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
@@ -77,6 +85,8 @@ def configure(form: str) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
+            add_trace_id,
+            *([_only_trouble] if level == "warning" else []),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             renderer,
         ],

@@ -1,11 +1,37 @@
 """Metrics for Prometheus, on a port of their own. They hold counts and times, never an id or a card."""
 
-from collections.abc import Callable
+import socket
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from socketserver import ThreadingMixIn
+from threading import Thread
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import grpc
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+
+from dealer.errors import Refused
 
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_AGES = (60, 600, 3600, 6 * 3600, 24 * 3600)
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Silent(WSGIRequestHandler):
+    """Writes no line for each request."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        """Writes nothing."""
 
 
 class Metrics:
@@ -44,19 +70,65 @@ class Metrics:
             "Files of TLS that cannot be read again: old ones are in use.",
             registry=self.registry,
         )
+        self.call_seconds = Histogram(
+            "cutcard_call_seconds", "Time of unary calls.", ("method", "code"), buckets=_SECONDS, registry=self.registry
+        )
+        self.refusals = Counter(
+            "cutcard_refusals", "Unary calls refused, by reason.", ("reason",), registry=self.registry
+        )
+        self.commit_seconds = Histogram(
+            "cutcard_commit_seconds",
+            "Time that the store took for one commit.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.waiting = Gauge("cutcard_waiting_commands", "Commands that wait for the writer.", registry=self.registry)
+        self.streams = Gauge("cutcard_streams", "Streams that are open.", registry=self.registry)
+        self.watchers = Gauge("cutcard_watchers", "Streams that watch a referee's hand.", registry=self.registry)
+        self.room_hands = Gauge("cutcard_room_hands", "Hands in play of a room.", ("room",), registry=self.registry)
+        self.older_hands = Gauge(
+            "cutcard_hands_older_than", "Hands in play opened longer ago.", ("seconds",), registry=self.registry
+        )
+        self.build = Gauge(
+            "cutcard_build_info", "1, with version and code digest.", ("version", "code_digest"), registry=self.registry
+        )
+        self.refused: Counts[str] = Counts()
         self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
 
-    def counter(self, method: str) -> Callable[[grpc.StatusCode], None]:
-        """Returns what counts a method's calls by their status codes."""
-        return lambda code: self.calls.labels(method, code.name).inc()
+    def counter(self, method: str) -> Callable[[grpc.StatusCode, float, Exception | None], None]:
+        """Returns what counts a method's calls: by their status codes, with their seconds and what refused them."""
+
+        def count(code: grpc.StatusCode, seconds: float, error: Exception | None) -> None:
+            self.calls.labels(method, code.name).inc()
+            self.call_seconds.labels(method, code.name).observe(seconds)
+            if isinstance(error, Refused):
+                self.refusals.labels(error.reason).inc()
+                self.refused[error.reason] += 1
+
+        return count
+
+    def in_play(self, of_rooms: Mapping[str, int], ages: Sequence[float]) -> None:
+        """Sets what is in play: each room's hands, and how many seconds ago each hand was opened."""
+        self.room_hands.clear()
+        for room, count in of_rooms.items():
+            if count:
+                self.room_hands.labels(room).set(count)
+        for seconds in _AGES:
+            self.older_hands.labels(f"{seconds}").set(sum(age > seconds for age in ages))
 
     def batch(self, commands: int, seconds: float) -> None:
         """Counts one batch."""
         self.batch_commands.observe(commands)
         self.batch_seconds.observe(seconds)
 
-    def listen(self, host: str, port: int) -> Callable[[], None]:
-        """Serves the metrics over HTTP from a thread.
+    def listen(self, host: str, port: int, alive: Callable[[], bool], ready: Callable[[], bool]) -> Callable[[], None]:
+        """Serves `/metrics`, `/healthz` and `/readyz` over HTTP from a thread, and 404 for everything else.
+
+        Args:
+            host: where to listen.
+            port: where to listen.
+            alive: whether the process does its work.
+            ready: whether hands can be opened and dealt.
 
         Returns:
             What ends it.
@@ -64,7 +136,23 @@ class Metrics:
         Raises:
             OSError: the address cannot be listened on.
         """
-        server, thread = start_http_server(port, host, registry=self.registry)
+        metrics = make_wsgi_app(self.registry)
+
+        def answer(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+            path = environ.get("PATH_INFO", "")
+            if path == "/metrics":
+                return metrics(environ, start)  # type: ignore[no-any-return]
+            checks = {"/healthz": alive, "/readyz": ready}
+            good = checks[path]() if path in checks else None
+            status = "404 Not Found" if good is None else "200 OK" if good else "503 Service Unavailable"
+            text = f"{status.partition(' ')[2].lower()}\n".encode()
+            start(status, [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(text)))])
+            return [text]
+
+        kind = _Server6 if ":" in host else _Server
+        server = make_server(host, port, answer, server_class=kind, handler_class=_Silent)
+        thread = Thread(target=server.serve_forever, name="metrics", daemon=True)
+        thread.start()
 
         def close() -> None:
             server.shutdown()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -169,6 +170,21 @@ class Dealer:
         if self._tls is not None:
             self._watching = asyncio.create_task(self._watch_files(self._tls))
         self._running = True
+        self._metrics.build.labels(self.version, self.code_digest).set(1)
+        signer, escrow = self.engine.state.signer, self._sources.escrow
+        _log.info(
+            "serving",
+            version=self.version,
+            code_digest=self.code_digest,
+            origin=signer.name,
+            key_id=signer.key_id.hex(),
+            escrow=None if escrow is None else str(escrow),
+            addresses=self.addresses,
+            public=self.public_address,
+            tls=self._tls is not None,
+            hands_in_play=len(self.engine.state.live),
+            limits=asdict(self._settings.limits),
+        )
 
     async def _first_look(self, contender: "Contender") -> None:
         """Looks at the database, and refuses what cannot be used."""
@@ -244,7 +260,9 @@ class Dealer:
 
     async def _listen(self, addresses: list[Address]) -> None:
         limits, tls = self._settings.limits, self._tls
-        self._server = make_server(self._gate(self._identify()), StreamCaps(limits.streams, limits.caller_streams))
+        self._server = make_server(
+            self._gate(self._identify()), StreamCaps(limits.streams, limits.caller_streams, self._metrics.streams.set)
+        )
         for handler in self.handlers():
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -262,7 +280,11 @@ class Dealer:
             if not isinstance(where, Tcp):
                 raise ListenError("metrics are served on a port")
             require_free(where)
-            self._held.callback(self._metrics.listen(where.host, where.port))
+            self._held.callback(
+                self._metrics.listen(
+                    where.host, where.port, lambda: self.engine.health.writer, lambda: self.engine.health.serving
+                )
+            )
         await self._housekeeping.show_health()
         self._servers = servers
         for server in servers:
@@ -351,6 +373,7 @@ class Dealer:
         self._running = False
         if self._watching is not None:
             self._watching.cancel()
+        _log.info("draining", hands_in_play=len(self.engine.state.live))
         self.engine.drain()
         self._metrics.serving.set(False)
         self._housekeeping.stop()
@@ -360,6 +383,7 @@ class Dealer:
         await asyncio.gather(*(server.stop(self._settings.grace_seconds) for server in self._servers))
         await self._housekeeping.tried(self._housekeeping.publish)
         await asyncio.get_running_loop().run_in_executor(None, self._held.close)
+        _log.info("stopped")
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

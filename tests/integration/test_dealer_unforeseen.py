@@ -26,6 +26,9 @@ main(["key", "--data-dir", "/nowhere/at/all"])
 
 
 def arguments_of(command: click.Command) -> list[str]:
+    if isinstance(command, click.Group):
+        first = min(command.commands)
+        return [first, *arguments_of(command.commands[first])]
     needed: list[str] = []
     for parameter in command.params:
         if parameter.required:

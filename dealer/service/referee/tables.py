@@ -157,6 +157,11 @@ class Tables:
         """Tells whether the time of the seat to act runs. On the loop."""
         return hand in self._clocks.hands()
 
+    @property
+    def watched(self) -> int:
+        """How many watch."""
+        return self._watchers.count
+
     def watching(self, hand: bytes) -> AbstractContextManager[Watcher]:
         """Yields a watcher that is shown everything that happens to a hand from now on."""
         return self._watchers.watching(hand)

@@ -55,6 +55,11 @@ class Watchers:
         self._of_hand: dict[bytes, set[Watcher]] = {}
         self._asleep: deque[Watcher] = deque()
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._of_hand.values()))
+
     def hands(self) -> set[bytes]:
         """Returns the hands that are watched."""
         return set(self._of_hand)

@@ -17,6 +17,7 @@ from dealer.service.rpc.limits import RoomLimits
 from dealer.service.rpc.roles import LOCAL, LOCAL_OWNER, PUBLIC, Caller, Role, require_role, set_caller
 from dealer.service.rpc.status import abort
 from dealer.service.settings import Limits
+from dealer.service.tracing import traced
 
 Identify = Callable[[Any], Caller]
 """Says who makes a call, by its context; raises `Refused` if that is nobody."""
@@ -109,6 +110,10 @@ class Gate(grpc.aio.ServerInterceptor):
 
     def _single(self, serve: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
         async def call(request: Any, context: Any) -> Any:
+            with traced(method, context.invocation_metadata()):
+                return await judged(request, context)
+
+        async def judged(request: Any, context: Any) -> Any:
             who = await self._admit(context, method)
             given = None if context.time_remaining() is not None else self._settings.call_seconds
             try:

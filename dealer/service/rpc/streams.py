@@ -18,8 +18,9 @@ from dealer.service.rpc.status import abort
 class StreamCaps(grpc.aio.ServerInterceptor):
     """Counts the open streams and refuses what is too many."""
 
-    def __init__(self, connection: int, caller: int) -> None:
-        """Allows a connection and a caller so many streams."""
+    def __init__(self, connection: int, caller: int, changed: Callable[[int], None] = lambda count: None) -> None:
+        """Allows a connection and a caller so many streams; `changed` is told how many are open."""
+        self._changed = changed
         self._most = {"connection": connection, "caller": caller}
         self._open: Counter[tuple[str, str]] = Counter()
 
@@ -61,10 +62,15 @@ class StreamCaps(grpc.aio.ServerInterceptor):
                 refused = Refused(Reason.TOO_MANY_STREAMS, f"this {key[0]} has {most} streams open: end some first")
                 await abort(context, refused)
         self._open.update(who)
+        self._changed(self._open_streams())
         context.add_done_callback(lambda _: self._release(who))
+
+    def _open_streams(self) -> int:
+        return sum(count for (kind, _), count in self._open.items() if kind == "connection")
 
     def _release(self, who: list[tuple[str, str]]) -> None:
         self._open.subtract(who)
+        self._changed(self._open_streams())
         for key in who:
             if not self._open[key]:
                 del self._open[key]

@@ -53,6 +53,11 @@ class Backlog(Generic[T]):
         if not self._waiting[room]:
             del self._waiting[room]
 
+    @property
+    def waiting(self) -> int:
+        """How many items wait, over all lines."""
+        return self._waiting.total()
+
     def end(self) -> None:
         """Ends the lines behind what is in them now."""
         self._arrivals.put(None)

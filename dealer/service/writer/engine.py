@@ -276,6 +276,11 @@ class Engine:
                 _tell(_log.critical, "the writer has ended: nothing can be carried out any more")
 
     @property
+    def waiting(self) -> int:
+        """How many commands wait for the writer."""
+        return self._backlog.waiting
+
+    @property
     def idle(self) -> bool:
         """Whether nothing waits for the writer."""
         return self._backlog.is_empty()
@@ -524,6 +529,7 @@ class Engine:
             if len(drawn) < 2 or any(map(unit.is_seen, drawn)):
                 raise EntropyError("the entropy source still gives seeds again")
             self._set_health(entropy=True)
+            _tell(_log.info, "the entropy source passes its tests again")
 
     async def forget_expired(self) -> None:
         """Forgets what has expired, a little at a time, so that nobody who plays has to wait for it."""

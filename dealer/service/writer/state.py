@@ -75,6 +75,7 @@ class State:
         hands_of: how many hands in play each room has; the writer's thread's alone.
         touched: when each hand in play was changed last, Unix milliseconds, or read back; the writer's thread's alone.
         health: what the dealer can do at the moment; see there who sets what.
+        commit_seconds: how long the last one took.
         commits: how many there were; counted on the writer's thread, read by any.
     """
 
@@ -84,6 +85,7 @@ class State:
         """Reads nothing yet; that is for `load`."""
         self.sources, self.limits, self.vault, self.signer = sources, limits, vault, signer
         self.commits = 0
+        self.commit_seconds = 0.0
         self.health = Health()
         self.touched: dict[bytes, int] = {}
         self.hands_of: Counter[str] = Counter()
@@ -175,7 +177,9 @@ class State:
         Raises:
             StoreError: it is durable or not; `load_anew` tells.
         """
+        start = time.perf_counter()
         self.store.commit(batch)
+        self.commit_seconds = time.perf_counter() - start
         self.commits += 1
 
     def take(

@@ -213,6 +213,7 @@ class Dealer:
         contender.on_lost = lambda: engine.stand_by(lease_lost)
         contender.on_lapsed = engine.lapse
         contender.on_standby = lambda: engine.stand_by(standing_by)
+        engine.on_conflict = contender.give_up
         contender.on_conflict = lambda why: engine.stand_by(log_conflict)
 
     def open_vault(self) -> Vault:

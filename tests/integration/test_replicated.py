@@ -209,3 +209,17 @@ def test_a_restored_copy_signs_nothing_more(room):
     room.primary.start()
     with pytest.raises(LogConflict, match="gone back"):
         room.starts("none")
+
+
+def test_a_conflict_found_while_loading_gives_the_lease_up(room):
+    with room.dealer("none") as (contender, store):
+        append(contender, store, b"one")
+        store.close()
+        room.primary.sql("UPDATE nodes SET hash = sha256(hash)", room.name)
+        contender._fresh = None
+        with pytest.raises(LogConflict):
+            contender.open_store()
+        contender.give_up()
+        assert not contender.lease.epoch
+        time.sleep(2.5)
+        assert not contender.lease.epoch, "it does not come back by itself"

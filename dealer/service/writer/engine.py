@@ -100,6 +100,7 @@ class Engine:
     Attributes:
         state: what is durable; see there which thread owns what.
         shared: whether other dealers may write to the same store.
+        on_conflict: called on the writer's thread where the store does not extend the log; it is given up for good.
         health: what the dealer can do at the moment; any thread may read it.
     """
 
@@ -132,6 +133,7 @@ class Engine:
         self._commits_probed = 0  # the loop's
         self._prove = False  # the writer's, and set by what makes keys ready
         self._thread: threading.Thread | None = None
+        self.on_conflict: Callable[[], None] = lambda: None
         self._taken = False  # the writer's, and set by the loop: the lease has been taken
         vault.watch(lambda error: self._fail_storage(str(error)))
         if stands_by:
@@ -353,6 +355,8 @@ class Engine:
         self.state.let_go()
         if self.health.standing is None or why is log_conflict:
             self.stand_by(why)
+        if why is log_conflict:
+            self.on_conflict()
         self._set_health(storage=True)
         for pending in batch:
             pending.value, pending.error = None, (self.health.standing or why)()

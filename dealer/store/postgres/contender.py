@@ -161,6 +161,11 @@ class Contender:
         self.memory.keep()
         return taken
 
+    def give_up(self) -> None:
+        """Holds and takes the lease no more: the database does not extend what this dealer knows. On any thread."""
+        self._conflict = True
+        self.lease.lost(self.lease.epoch)
+
     def open_reader(self) -> PostgresReader:
         """Opens the log for reading, whoever writes.
 

@@ -10,10 +10,14 @@ from dealer.client.contribution import Contribution
 from dealer.client.errors import CallError, CheckError, ClientError, LostError, UsageError
 from dealer.client.hand import Hand
 from dealer.client.receipts import Proven, prove
+from dealer.client.seat import Seat
 from dealer.client.shards import Shard, ShardedClient
-from dealer.client.sync import SyncClient, SyncHand
+from dealer.client.sync import SyncClient, SyncHand, SyncSeat, SyncTable
+from dealer.client.table import Table
 from dealer.client.tls import tls_credentials
 from dealer.client.values import Card, HandInPlay, Opener
+from dealer.client.watched import Seen
+from dealer.table.stakes import Stakes
 
 __all__ = [
     "CallError",
@@ -28,10 +32,16 @@ __all__ = [
     "Opener",
     "Proven",
     "Retry",
+    "Seat",
+    "Seen",
     "Shard",
     "ShardedClient",
+    "Stakes",
     "SyncClient",
     "SyncHand",
+    "SyncSeat",
+    "SyncTable",
+    "Table",
     "UsageError",
     "prove",
     "tls_credentials",

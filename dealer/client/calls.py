@@ -5,7 +5,7 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
@@ -135,19 +135,43 @@ class Caller:
             CallError: refused, or not answered.
             CheckError: `schema` if a part's bytes do not decode.
         """
+
+        def rest() -> log_pb2.ListEntriesRequest:
+            return log_pb2.ListEntriesRequest(**{"from": start})
+
+        async for part in self.follow("ListEntries", call, rest):
+            start += len(part.entries)
+            for entry in part.entries:
+                yield entry
+
+    async def follow(
+        self, method: str, call: Callable[..., Any], rest: Callable[[], Message]
+    ) -> AsyncGenerator[Any, None]:
+        """Yields a stream's answers; one that breaks is asked for again.
+
+        Args:
+            method: its name, for messages.
+            call: the stub's method.
+            rest: makes the request for all that has not come yet.
+
+        Raises:
+            CallError: refused, or not answered.
+            CheckError: `schema` if an answer's bytes do not decode.
+        """
         patience = _Patience(self._retry)
         while True:
+            stream = call(rest())
             try:
-                async for part in call(log_pb2.ListEntriesRequest(**{"from": start})):
-                    entries = _read("ListEntries", part).entries
+                async for answer in stream:
+                    read = _read(method, answer)
                     patience.renew()
-                    start += len(entries)
-                    for entry in entries:
-                        yield entry
+                    yield read
             except grpc.aio.AioRpcError as error:
-                failed = refusals.of_call("ListEntries", error)
+                failed = refusals.of_call(method, error)
             else:
                 return
+            finally:
+                stream.cancel()  # whoever reads no further holds no stream open
             await patience.wait(failed)
 
     def _compare(self, request_id: str, body: bytes, answer: Message) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import overload
+from typing import Any, overload
 from uuid import UUID, uuid4
 
 import grpc
@@ -20,15 +20,19 @@ from dealer.client.errors import ANSWER_LOST, CallError, CheckError, LostError, 
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Shared
 from dealer.client.log import LogView
+from dealer.client.seat import Seat, Token
 from dealer.client.stream import StreamStub
+from dealer.client.table import Table
 from dealer.client.values import HandInPlay, game_value, parse_reveal, read_in_play, reveal_value
+from dealer.client.watched import WatchedHand
 from dealer.core.hand import Reveal
 from dealer.core.ids import MAX_INTEGER
 from dealer.core.seed import Entropy
 from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint
+from dealer.table.stakes import Stakes
 from dealer.v1 import dealer_pb2 as pb
-from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc
+from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc, table_pb2, table_pb2_grpc
 
 _DIGITS = len(str(MAX_INTEGER))
 _PAGE = 1000
@@ -88,6 +92,7 @@ class Client:
         calls = Caller(retry or Retry(), request_ids, wait_for_ready=several)
         self._log = LogView(log_pb2_grpc.LogServiceStub(self._log_channel), calls, key, self._folder)
         stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
+        self._table_stub: Any = table_pb2_grpc.TableServiceStub(self._channel)
         self._stream = StreamStub(stub.PlayHands) if stream else None
         self._shared = Shared(self._stream or stub, calls, self._log, self._folder, key)
         self._entropy = entropy
@@ -158,18 +163,10 @@ class Client:
             LostError: the dealer has lost the hand, or its answer. The same call again opens another hand.
             CheckError: what the dealer answered does not hold.
         """
-        if game not in GAMES:
-            raise UsageError(f"{game!a} is no game: {', '.join(GAMES)}")
-        known = self._folder.numbers.get(table, 0)
-        if number is None:
-            number = await self._number(table, known, for_entropy=bool(contribute_as or invited))
-        if not number and (contribute_as or invited):
-            raise UsageError("contributions are for one number: leave `number` out, or give it")
-        own = [self._contribution(table, number, name) for name in contribute_as]
-        commitments = [(each.contributor, each.commitment) for each in own] + list(invited.items())
-        asked = Asked(table, number, known, GAMES[game], deck, tuple(seats), parse_reveal(reveal), tuple(commitments))
+        offering = (number, contribute_as, invited)
+        asked, own = await self._asked(table, seats, game, deck, reveal, *offering)
         request = _open_request(asked)
-        answer = await self._open(asked, request, request_id)
+        answer = await self._open("OpenHand", self._shared.stub.OpenHand, asked, request, request_id)
         hand = Hand(self._shared)
         try:
             await hand.begin(answer.hand, asked, own)
@@ -181,6 +178,130 @@ class Client:
             raise
         self._take_number(table, hand.number)
         return hand
+
+    async def start_hand(
+        self,
+        table: str,
+        stacks: Mapping[int, int],
+        stakes: Stakes,
+        *,
+        game: str = "seven-card-stud",
+        reveal: Reveal | str = Reveal.PUBLIC,
+        action_seconds: int = 0,
+        number: int | None = None,
+        contribute_as: Sequence[str] = (),
+        invited: Mapping[str, bytes] = _NOBODY,
+        request_id: UUID | None = None,
+    ) -> Table:
+        """Has the referee start the table's next hand, and checks its commit, or its offer, before it returns.
+
+        Args:
+            table: table id.
+            stacks: the seats in dealing order, and what each brings.
+            stakes: what is played for.
+            game: "seven-card-stud" or "seven-card-stud-hi-lo".
+            reveal: "public" or "sealed".
+            action_seconds: the time for each action; 0: the dealer's usual 30.
+            number: as in `open_hand`.
+            contribute_as: as in `open_hand`.
+            invited: others' commitments by their ids. If there are any, the hand comes back offered: give their values
+                to `Table.submit` and end with `Table.lock`.
+            request_id: the request's id, if the caller wants to choose it. Only the same request under the same id
+                gives the seats' tokens again, to a room that was killed.
+
+        Raises:
+            UsageError: no such game or policy.
+            CallError: the dealer refused or did not answer. The same call again is then the same request.
+            LostError: the dealer has lost the hand, or its answer.
+            CheckError: what the dealer answered does not hold.
+        """
+        offering = (number, contribute_as, invited)
+        asked, own = await self._asked(table, tuple(stacks), game, "standard52", reveal, *offering)
+        request = _start_request(asked, stacks, stakes, action_seconds)
+        stub = self._table_stub
+        answer: table_pb2.StartHandResponse = await self._open("StartHand", stub.StartHand, asked, request, request_id)
+        tokens = {each.seat: each.token for each in answer.tokens}
+        hand_id = answer.table_hand.hand_id
+        started = Table(stub, self._shared.calls, self._log, hand_id, asked, tokens)
+        try:
+            await started.begin(own)
+        except (CallError, asyncio.CancelledError):
+            self._shared.calls.keep_open("StartHand", request)
+            raise
+        self._take_number(table, started.number)
+        return started
+
+    @overload
+    async def resume_table(self, hand_id: str) -> Table: ...
+
+    @overload
+    async def resume_table(self, *, table: str) -> Table | None: ...
+
+    async def resume_table(self, hand_id: str | None = None, *, table: str | None = None) -> Table | None:
+        """Takes a referee's hand up again: everything that happened is told again, and checked as it comes.
+
+        Args:
+            hand_id: its UUID.
+            table: the table whose hand in play it is.
+
+        Returns:
+            The hand, its first event checked; None if the table has none in play.
+
+        Raises:
+            UsageError: neither or both were given.
+            CallError: the dealer refused or did not answer; `HAND_NOT_FOUND` also if the referee does not run the hand.
+            LostError: the dealer has lost the hand.
+            CheckError: something does not hold.
+        """
+        wanted = await self._wanted(hand_id, table)
+        if not wanted:
+            return None
+        found = Table(self._table_stub, self._shared.calls, self._log, wanted, None, {})
+        await found.begin()
+        with self._checked():
+            require(table in (None, found.table), "lifecycle", f"a hand of table {table} was asked for")
+        self._take_number(found.table, found.number)
+        return found
+
+    def seat(
+        self, hand_id: str, seat: int, token: bytes, *, table: str, contribution: Contribution | None = None
+    ) -> Seat:
+        """Returns a player's side of a referee's hand: for a player's own program, with its own connection.
+
+        Args:
+            hand_id: UUID of the hand.
+            seat: the seat.
+            token: the seat's, as the room handed it on.
+            table: the table at which the player sits: a hand of another one is refused.
+            contribution: the player's own, if it was invited; see `Seat.value`.
+        """
+        known = self._folder.numbers.get(table, 0)
+        watched = WatchedHand(self._log, None, seat, table=table, number=max(known, 1), contribution=contribution)
+        return Seat(self._table_stub, self._shared.calls, watched, hand_id, seat, Token(token), contribution)
+
+    async def _asked(
+        self,
+        table: str,
+        seats: Sequence[int],
+        game: str,
+        deck: str,
+        reveal: Reveal | str,
+        number: int | None,
+        contribute_as: Sequence[str],
+        invited: Mapping[str, bytes],
+    ) -> tuple[Asked, list[Contribution]]:
+        """Makes what is asked for of the arguments of a call that opens a hand, and draws what it contributes."""
+        if game not in GAMES:
+            raise UsageError(f"{game!a} is no game: {', '.join(GAMES)}")
+        known = self._folder.numbers.get(table, 0)
+        if number is None:
+            number = await self._number(table, known, for_entropy=bool(contribute_as or invited))
+        if not number and (contribute_as or invited):
+            raise UsageError("contributions are for one number: leave `number` out, or give it")
+        own = [self._contribution(table, number, name) for name in contribute_as]
+        commitments = [(each.contributor, each.commitment) for each in own] + list(invited.items())
+        policy = parse_reveal(reveal)
+        return Asked(table, number, known, GAMES[game], deck, tuple(seats), policy, tuple(commitments)), own
 
     @overload
     async def resume(self, hand_id: str) -> Hand: ...
@@ -208,10 +329,8 @@ class Client:
             LostError: the dealer has lost the hand.
             CheckError: something does not hold.
         """
-        if (hand_id is None) == (table is None):
-            raise UsageError("name the hand or the table that is to be taken up again, one of them")
-        wanted = hand_id or ""
-        if table is not None and not (wanted := (await self._table(table)).hand_id):
+        wanted = await self._wanted(hand_id, table)
+        if not wanted:
             return None
         with self._checked():
             request = pb.GetHandRequest(hand_id=wanted)
@@ -228,6 +347,12 @@ class Client:
                 raise CheckError("lifecycle", said)
         self._take_number(hand.table, hand.number)
         return hand
+
+    async def _wanted(self, hand_id: str | None, table: str | None) -> str:
+        """Returns the hand that is to be taken up again; "" if it is a table's, which has none in play."""
+        if (hand_id is None) == (table is None):
+            raise UsageError("name the hand or the table that is to be taken up again, one of them")
+        return hand_id if table is None and hand_id else (await self._table(table or "")).hand_id
 
     async def hands_in_play(self) -> tuple[HandInPlay, ...]:
         """Lists the room's own hands in play, the oldest first: what `resume` can take up again.
@@ -264,10 +389,10 @@ class Client:
         self._folder.numbers[table] = max(self._folder.numbers.get(table, 0), number)
         self._folder.save()
 
-    async def _open(self, asked: Asked, request: pb.OpenHandRequest, request_id: UUID | None) -> pb.OpenHandResponse:
+    async def _open(self, method: str, call: Any, asked: Asked, request: Any, request_id: UUID | None) -> Any:
         with self._checked():
             try:
-                return await self._shared.calls.change("OpenHand", self._shared.stub.OpenHand, request, request_id)
+                return await self._shared.calls.change(method, call, request, request_id)
             except CallError as error:
                 if error.refused or error.reason == ANSWER_LOST:
                     self._drawn.pop(asked.table, None)
@@ -332,5 +457,28 @@ def _open_request(asked: Asked) -> pb.OpenHandRequest:
         seats=asked.seats,
         reveal=reveal_value(asked.reveal),
         contributors=[pb.Contributor(id=name, commitment=commitment) for name, commitment in asked.invited],
+        number=asked.number,
+    )
+
+
+def _start_request(
+    asked: Asked, stacks: Mapping[int, int], stakes: Stakes, action_seconds: int
+) -> table_pb2.StartHandRequest:
+    opening = _open_request(asked)
+    return table_pb2.StartHandRequest(
+        table=asked.table,
+        game=opening.game,
+        stakes=table_pb2.Stakes(
+            ante=stakes.ante,
+            bring_in=stakes.bring_in,
+            small_bet=stakes.small_bet,
+            big_bet=stakes.big_bet,
+            chip=stakes.chip,
+            open_pair_double=stakes.open_pair_double,
+        ),
+        seats=[table_pb2.SeatStack(seat=seat, stack=stack) for seat, stack in stacks.items()],
+        reveal=opening.reveal,
+        action_seconds=action_seconds,
+        contributors=opening.contributors,
         number=asked.number,
     )

@@ -26,6 +26,7 @@ from dealer.client.values import (
     read_card,
     read_status,
     read_void_reason,
+    void_value,
 )
 from dealer.core import hand as machine
 from dealer.core.hand import Dealt, Face, HandState, Reveal, Status, VoidReason
@@ -394,7 +395,7 @@ class Hand:
         why = parse_void_reason(reason)
 
         async def step() -> Proven:
-            value = types_pb2.VoidReason.Value(f"VOID_REASON_{why.upper()}")
+            value = void_value(why)
             answer: pb.VoidHandResponse = await self._change(
                 "VoidHand", pb.VoidHandRequest(hand_id=self.hand_id, reason=value)
             )

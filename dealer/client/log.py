@@ -23,7 +23,13 @@ _REMEMBERED = 16
 
 
 class LogView:
-    """What is known of a log whose key is pinned."""
+    """What is known of a log whose key is pinned.
+
+    Attributes:
+        verifier: checks its signatures.
+        key: the same as text.
+        folder: where what was seen is kept.
+    """
 
     def __init__(self, stub: Any, calls: Caller, key: str, folder: Folder) -> None:
         """Begins with the LogService's stub, the verifier key's text, and the memory of earlier runs.
@@ -33,7 +39,7 @@ class LogView:
             LogError: the remembered checkpoint is not one of this key.
         """
         self.verifier = NoteVerifier.parse(key)
-        self._stub, self._calls, self._key, self._folder = stub, calls, key, folder
+        self._stub, self._calls, self.key, self.folder = stub, calls, key, folder
         self._turn = asyncio.Lock()
         self._opened: OrderedDict[str, Checkpoint] = OrderedDict()  # by the signed note
         self._under_way: dict[str, asyncio.Task[None]] = {}  # by the signed note
@@ -120,8 +126,8 @@ class LogView:
 
     def _remember(self, note: str, checkpoint: Checkpoint) -> None:
         self._seen = note, checkpoint
-        self._folder.checkpoint = note
-        self._folder.save()
+        self.folder.checkpoint = note
+        self.folder.save()
 
     async def _require_extension(self, old: tuple[str, Checkpoint], new: tuple[str, Checkpoint]) -> None:
         before, after = old[1], new[1]
@@ -139,10 +145,8 @@ class LogView:
             else:
                 detail = f"the tree of {after.size} entries does not extend that of {before.size}: {error}"
             proof = consistency_member(before.size, after.size, hashes)
-            content = Evidence(self._key).content(
-                "append-only", detail, checkpoints=[old[0], new[0]], consistency=proof
-            )
-            raise CheckError("append-only", detail, write(content, self._folder.evidence)) from error
+            content = Evidence(self.key).content("append-only", detail, checkpoints=[old[0], new[0]], consistency=proof)
+            raise CheckError("append-only", detail, write(content, self.folder.evidence)) from error
 
     async def _consistency(self, old: int, new: int) -> list[bytes]:
         if old == new:

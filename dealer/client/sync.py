@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar, overload
@@ -13,12 +13,18 @@ import grpc
 
 from dealer.client.calls import Retry
 from dealer.client.client import Client
+from dealer.client.contribution import Contribution
 from dealer.client.hand import Hand
 from dealer.client.receipts import Proven
+from dealer.client.seat import Seat
+from dealer.client.table import Table
 from dealer.client.values import Card, HandInPlay, Opener
+from dealer.client.watched import Seen
 from dealer.core.hand import Face, Reveal, Status, VoidReason
 from dealer.core.seed import Entropy
 from dealer.log.checkpoint import Checkpoint
+from dealer.table.betting import Action, Option
+from dealer.table.stakes import Stakes
 
 T = TypeVar("T")
 _NOBODY: Mapping[str, bytes] = MappingProxyType({})
@@ -127,6 +133,52 @@ class SyncClient:
         hand = self._loop.run(self._client.resume(hand_id, table=table))  # type: ignore[call-overload]
         return None if hand is None else SyncHand(hand, self._loop)
 
+    def start_hand(
+        self,
+        table: str,
+        stacks: Mapping[int, int],
+        stakes: Stakes,
+        *,
+        game: str = "seven-card-stud",
+        reveal: Reveal | str = Reveal.PUBLIC,
+        action_seconds: int = 0,
+        number: int | None = None,
+        contribute_as: Sequence[str] = (),
+        invited: Mapping[str, bytes] = _NOBODY,
+        request_id: UUID | None = None,
+    ) -> "SyncTable":
+        """See `Client.start_hand`."""
+        started = self._client.start_hand(
+            table,
+            stacks,
+            stakes,
+            game=game,
+            reveal=reveal,
+            action_seconds=action_seconds,
+            number=number,
+            contribute_as=contribute_as,
+            invited=invited,
+            request_id=request_id,
+        )
+        return SyncTable(self._loop.run(started), self._loop)
+
+    @overload
+    def resume_table(self, hand_id: str) -> "SyncTable": ...
+
+    @overload
+    def resume_table(self, *, table: str) -> "SyncTable | None": ...
+
+    def resume_table(self, hand_id: str | None = None, *, table: str | None = None) -> "SyncTable | None":
+        """See `Client.resume_table`."""
+        found = self._loop.run(self._client.resume_table(hand_id, table=table))  # type: ignore[call-overload]
+        return None if found is None else SyncTable(found, self._loop)
+
+    def seat(
+        self, hand_id: str, seat: int, token: bytes, *, table: str, contribution: Contribution | None = None
+    ) -> "SyncSeat":
+        """See `Client.seat`."""
+        return SyncSeat(self._client.seat(hand_id, seat, token, table=table, contribution=contribution), self._loop)
+
     def hands_in_play(self) -> tuple[HandInPlay, ...]:
         """See `Client.hands_in_play`."""
         return self._loop.run(self._client.hands_in_play())
@@ -157,6 +209,192 @@ class SyncClient:
             request_id=request_id,
         )
         return SyncHand(self._loop.run(opened), self._loop)
+
+
+class SyncTable:
+    """`Table` for code without asyncio; see there."""
+
+    def __init__(self, table: Table, loop: _Loop) -> None:
+        self._table, self._loop = table, loop
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+    @property
+    def hand_id(self) -> str:
+        """UUID of the hand."""
+        return self._table.hand_id
+
+    @property
+    def tokens(self) -> dict[int, bytes]:
+        """Each seat's token, for its player alone."""
+        return self._table.tokens
+
+    @property
+    def acknowledgements(self) -> dict[str, str]:
+        """The dealer's word for each value that it took, by contributor."""
+        return self._table.acknowledgements
+
+    @property
+    def table(self) -> str:
+        """The table's id."""
+        return self._table.table
+
+    @property
+    def number(self) -> int:
+        """The table's hand count."""
+        return self._table.number
+
+    @property
+    def status(self) -> Status:
+        """Where the certified hand stands, as far as its events have come."""
+        return self._table.status
+
+    @property
+    def seats(self) -> tuple[int, ...]:
+        """The seats still in, in dealing order."""
+        return self._table.seats
+
+    @property
+    def stacks(self) -> dict[int, int]:
+        """What every seat brought and, once the hand is over, has."""
+        return self._table.stacks
+
+    @property
+    def cards(self) -> dict[int, Card]:
+        """Every card that has come, by position."""
+        return self._table.cards
+
+    @property
+    def offer(self) -> Proven | None:
+        """The offer with its receipt."""
+        return self._table.offer
+
+    @property
+    def commit(self) -> Proven | None:
+        """The commit with its receipt."""
+        return self._table.commit
+
+    @property
+    def closed(self) -> Proven | None:
+        """The close with its receipt."""
+        return self._table.closed
+
+    @property
+    def deck(self) -> tuple[str, ...] | None:
+        """The whole deck, once a public hand is over."""
+        return self._table.deck
+
+    def next(self) -> Seen | None:
+        """See `Table.next`."""
+        return self._loop.run(self._table.next())
+
+    def events(self) -> Iterator[Seen]:
+        """See `Table.events`."""
+        return iter(self.next, None)
+
+    def submit(self, contributor: str, value: bytes) -> str:
+        """See `Table.submit`."""
+        return self._loop.run(self._table.submit(contributor, value))
+
+    def lock(self) -> None:
+        """See `Table.lock`."""
+        self._loop.run(self._table.lock())
+
+    def void(self, reason: VoidReason | str = VoidReason.OPERATOR) -> Proven:
+        """See `Table.void`."""
+        return self._loop.run(self._table.void(reason))
+
+    def finish(self) -> Proven:
+        """See `Table.finish`."""
+        return self._loop.run(self._table.finish())
+
+    def seat(self, number: int, contribution: Contribution | None = None) -> "SyncSeat":
+        """See `Table.seat`."""
+        return SyncSeat(self._table.seat(number, contribution), self._loop)
+
+
+class SyncSeat:
+    """`Seat` for code without asyncio; see there."""
+
+    def __init__(self, seat: Seat, loop: _Loop) -> None:
+        self._seat, self._loop = seat, loop
+
+    def __repr__(self) -> str:
+        return repr(self._seat)
+
+    @property
+    def hand_id(self) -> str:
+        """UUID of the hand."""
+        return self._seat.hand_id
+
+    @property
+    def seat(self) -> int:
+        """The seat's number."""
+        return self._seat.seat
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What the seat may do now; empty if it is not asked."""
+        return self._seat.options
+
+    @property
+    def offer(self) -> Proven | None:
+        """The offer with its receipt."""
+        return self._seat.offer
+
+    @property
+    def commit(self) -> Proven | None:
+        """The commit with its receipt."""
+        return self._seat.commit
+
+    @property
+    def closed(self) -> Proven | None:
+        """The close with its receipt."""
+        return self._seat.closed
+
+    @property
+    def deck(self) -> tuple[str, ...] | None:
+        """The whole deck, once a public hand is over."""
+        return self._seat.deck
+
+    @property
+    def stacks(self) -> dict[int, int]:
+        """What every seat brought and, once the hand is over, has."""
+        return self._seat.stacks
+
+    @property
+    def cards(self) -> dict[int, Card]:
+        """Every card that has come, by position."""
+        return self._seat.cards
+
+    def cards_of(self, seat: int) -> tuple[Card, ...]:
+        """The cards of a seat, in the order dealt; seat 0 is the board."""
+        return self._seat.cards_of(seat)
+
+    def next(self) -> Seen | None:
+        """See `Seat.next`."""
+        return self._loop.run(self._seat.next())
+
+    def events(self) -> Iterator[Seen]:
+        """See `Seat.events`."""
+        return iter(self.next, None)
+
+    def value(self) -> bytes:
+        """See `Seat.value`."""
+        return self._seat.value()
+
+    def acknowledged(self, note: str) -> None:
+        """See `Seat.acknowledged`."""
+        self._seat.acknowledged(note)
+
+    def act(self, action: Action | str, amount: int | None = None) -> None:
+        """See `Seat.act`."""
+        self._loop.run(self._seat.act(action, amount))
+
+    def leave(self) -> None:
+        """See `Seat.leave`."""
+        self._loop.run(self._seat.leave())
 
 
 class SyncHand:

@@ -182,6 +182,11 @@ def parse_reveal(reveal: Reveal | str) -> Reveal:
         raise UsageError(f"{reveal!a} is no policy: public or sealed") from None
 
 
+def void_value(reason: VoidReason) -> types_pb2.VoidReason.ValueType:
+    """Returns why a hand is void as it stands on the wire."""
+    return types_pb2.VoidReason.Value(f"VOID_REASON_{reason.upper()}")
+
+
 def parse_void_reason(reason: VoidReason | str) -> VoidReason:
     """Reads why a hand is void.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from dealer.client import Client
 from dealer.config import option
 from dealer.ending import orderly_end, own_dealer
 from dealer.errors import CutcardError
@@ -51,13 +52,19 @@ def play(
         stacks = dict.fromkeys(range(1, seats + 1), BUY_IN)
         ask = _by_itself if auto else lambda seen: _ask(console, seen)
         screen = Screen(console, PERSON)
-        session = Session(address, verifier, _GAMES[game], stacks, screen, ask, Kept(save, verifier))
-        asyncio.run(_sit(console, session, hands, auto=auto))
+        session = Session(_GAMES[game], stacks, screen, ask, Kept(save, verifier))
+        asyncio.run(_sit(console, session, (address, verifier), hands, auto=auto))
 
 
-async def _sit(console: Console, session: Session, hands: int | None, *, auto: bool) -> None:
+async def _sit(console: Console, session: Session, dealer: tuple[str, str], hands: int | None, *, auto: bool) -> None:
+    address, verifier = dealer
+    async with Client(address, verifier, folder=session.kept.path) as client:
+        await _play_on(console, session, client, hands, auto=auto)
+
+
+async def _play_on(console: Console, session: Session, client: Client, hands: int | None, *, auto: bool) -> None:
     while not session.left:
-        await session.hand()
+        await session.hand(client)
         if session.number == hands:
             return
         if auto or session.left:

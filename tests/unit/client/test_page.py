@@ -6,7 +6,7 @@ import re
 import pytest
 
 import dealer.client
-from dealer.client import Client, Hand, SyncClient, SyncHand
+from dealer.client import Client, Hand, Seat, SyncClient, SyncHand, SyncSeat, SyncTable, Table
 from tests.client_page import PAGE, members, page
 
 
@@ -29,8 +29,13 @@ def test_every_public_name_and_argument_stands_on_the_page():
 
 @pytest.mark.parametrize(
     ("plain", "other", "own"),
-    [(SyncClient, Client, {"aclose": "close"}), (SyncHand, Hand, {"begin": None, "take_up": None})],
-    ids=["client", "hand"],
+    [
+        (SyncClient, Client, {"aclose": "close"}),
+        (SyncHand, Hand, {"begin": None, "take_up": None}),
+        (SyncTable, Table, {"begin": None}),
+        (SyncSeat, Seat, {}),
+    ],
+    ids=["client", "hand", "table", "seat"],
 )
 def test_both_clients_have_the_same_names_and_arguments(plain, other, own):
     ours, theirs = dict(members(plain)), dict(members(other))

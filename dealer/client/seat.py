@@ -173,8 +173,11 @@ class Seat:
         (option,) = chosen
         wire = pb.Action.Value("ACTION_" + option.action.upper().replace("-", "_"))
         request = pb.ActRequest(hand_id=self.hand_id, seat=self.seat, action=wire, amount=option.amount)
-        self._proof.sign(request, self._prompt)
+        asked = self._prompt
+        self._proof.sign(request, asked)
         await self._calls.change("Act", self._stub.Act, request)
+        if self._prompt == asked:  # answered, before the event that says so has come
+            self._prompt, self.options = 0, ()
 
     async def leave(self) -> None:
         """Leaves the hand: the seat is folded when its turn comes, its bring-in posted first."""

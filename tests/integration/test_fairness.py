@@ -1,6 +1,7 @@
 """What each room may use, from its own use alone, and that a flood of one room is not another's (docs/access.md)."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -17,7 +18,7 @@ from dealer.service.rpc.roles import LOCAL, PUBLIC, Caller, Role
 from dealer.service.settings import Limits, Settings, Tls
 from dealer.service.writer.backlog import Backlog
 from dealer.v1 import dealer_pb2 as pb
-from dealer.v1 import log_pb2, log_pb2_grpc
+from dealer.v1 import log_pb2, log_pb2_grpc, operator_pb2, operator_pb2_grpc
 from tests.integration.access_room import DOMAIN, SERVER, Certificates
 from tests.integration.inside import AsyncRoom, dealer_inside
 from tests.integration.running import refusal
@@ -101,10 +102,17 @@ async def test_calls_on_too_many_connections_at_once(tmp_path: Path, certificate
     async with two_rooms(tmp_path, certificates, Limits(room_connections=1)) as (dealer, a, b):
         async with grpc.aio.secure_channel(dealer.address, certificates.credentials("a"), options=ALONE) as more:
             second = AsyncRoom(more)
-            found = await asyncio.gather(
-                *(room.stub.GetTable(pb.GetTableRequest(table="t")) for room in (a, second) * 100),
-                return_exceptions=True,
-            )
+            held = threading.Event()  # calls are open at once, because the writer stands still
+            standing = asyncio.ensure_future(dealer.engine.do(lambda unit: held.wait(30)))
+            asked = [
+                asyncio.ensure_future(room.stub.GetTable(pb.GetTableRequest(table="t"))) for room in (a, second) * 3
+            ]
+            done: set[Any] = set()
+            while not any(each.exception() for each in done):
+                done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            held.set()
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            await standing
         reasons = {refusal(each)[1] for each in found if isinstance(each, grpc.aio.AioRpcError)}
         assert reasons == {"TOO_MANY_CONNECTIONS"}
         await b.open("b")
@@ -197,3 +205,43 @@ def test_whose_use_a_call_counts_as() -> None:
     one, other = (key_of(PUBLIC, f"ipv6:%5B2001:db8::{end}%5D:7") for end in ("1", "2:3"))
     assert one == other
     assert one != key_of(PUBLIC, "ipv6:%5B2001:db8:0:1::1%5D:7")
+
+
+async def test_a_turn_that_comes_to_a_call_that_was_cancelled_goes_to_the_next() -> None:
+    limits = RoomLimits(Limits())
+    a, b = Caller(Role.ROOM, "a"), Caller(Role.ROOM, "b")
+    leave, begun = asyncio.Event(), list[str]()
+
+    async def call(who: Caller, name: str) -> None:
+        async with limits.turn(who, "peer"):
+            begun.append(name)
+            await leave.wait()
+
+    first = [asyncio.create_task(call(a, "first")) for _ in range(8)]
+    other = asyncio.create_task(call(b, "other"))
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(call(a, f"waiting {number}")) for number in range(9)]
+    await asyncio.sleep(0)
+    leave.set()
+    await asyncio.sleep(0)  # the first ones end and give their turns away, and nobody has taken his yet
+    for task in waiting[:8]:
+        task.cancel()
+    await asyncio.wait([other, *first, *waiting], timeout=5)
+    assert begun[-1] == "waiting 8"
+
+
+async def test_calls_that_are_not_for_a_role_count_as_well(tmp_path: Path, certificates: Certificates) -> None:
+    async with two_rooms(tmp_path, certificates, Limits(room_rate=2)) as (_, a, _other):
+        stub = operator_pb2_grpc.OperatorServiceStub(a.channel)
+        status = operator_pb2.GetStatusRequest()
+        answers = await asyncio.gather(*(stub.GetStatus(status) for _ in range(6)), return_exceptions=True)
+        reasons = {refusal(each)[1] for each in answers if isinstance(each, grpc.aio.AioRpcError)}
+        assert reasons == {"NOT_YOUR_ROLE", "TOO_MANY_REQUESTS"}
+
+
+async def test_a_message_over_four_mebibytes_is_refused(tmp_path: Path) -> None:
+    async with dealer_inside(tmp_path / "data") as (_, room):
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await room.open("t" * (4 << 20))
+        assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await room.open()

@@ -101,8 +101,8 @@ class Gate(grpc.aio.ServerInterceptor):
     async def _admit(self, context: Any, method: str) -> Caller:
         try:
             who = self._identify(context)
+            await self._limits.require_rate(who, context.peer())  # before the role: what is refused counts as well
             require_role(who, method)
-            await self._limits.require_rate(who, context.peer())
         except Refused as refused:
             await abort(context, refused)
         set_caller(who)

@@ -95,6 +95,8 @@ class RoomLimits:
                 try:
                     await future
                 except asyncio.CancelledError:
+                    if future.done() and not future.cancelled():  # its turn had come: the next one's has
+                        self._next(use)
                     with suppress(ValueError):
                         use.waiting.remove(future)
                     raise

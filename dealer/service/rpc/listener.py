@@ -19,6 +19,9 @@ _OPTIONS = (
     # it cuts off who pings oftener ("too_many_pings"). This one is far below ten seconds, so no ping comes too early.
     ("grpc.http2.min_ping_interval_without_data_ms", 500),
     ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 900_000),  # a connection without a call is closed, however it pings
+    ("grpc.max_receive_message_length", 4 << 20),
     # Of the calls that wait for the loop the library would cancel some at random beyond a thousand, anybody's.
     ("grpc.server.max_pending_requests", 1_000_000),
     ("grpc.server.max_pending_requests_hard_limit", 1_000_000),

@@ -486,6 +486,29 @@ def entropy(count: int | None) -> None:
         raise CutcardError(f"the seed source failed its health tests {len(alarms)} times")
 
 
+@main.command()
+@_data_options
+@config_option
+def fsck(data_dir: Path, at_rest_dir: Path | None) -> None:
+    """Check a whole store against its log, keys and published files; says what to do, and changes nothing.
+
+    The server must be stopped. Exit codes: 0 all is well, 1 something is not.
+    """
+    from dealer.store.datadir import DataDir
+    from dealer.store.fsck import check
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check()
+    with data.only_server():
+        problems = check(data, click.echo)
+    for problem in problems:
+        click.echo(f"- {problem.what}\n  do: {problem.remedy}")
+    if problems:
+        count = len(problems)
+        raise CutcardError(f"{count} {'thing is' if count == 1 else 'things are'} not as they should be")
+    click.echo("all is well")
+
+
 @main.command("escrow-keygen")
 @click.argument("out", type=_PATH)
 def escrow_keygen(out: Path) -> None:

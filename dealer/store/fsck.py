@@ -1,0 +1,236 @@
+"""`dealer fsck`: holds a whole store against its log, its keys and its published files; it changes nothing.
+
+The log is the truth: it is signed. What the rows say of hands and tables has to be what follows from its entries.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from dealer.core.entries import decode
+from dealer.core.ids import hand_text
+from dealer.errors import CutcardError
+from dealer.log.checkpoint import Checkpoint, read_checkpoint
+from dealer.log.merkle import CompactRange, leaf_hash
+from dealer.log.note import NoteVerifier
+from dealer.log.tiles import published_checkpoint
+from dealer.store.datadir import DataDir
+from dealer.store.interface import HandRow, TableRow, VaultError
+from dealer.store.remembered import Remembered
+from dealer.store.sqlite import SqliteStore, store_errors
+from dealer.store.vault import Purpose, SealLost, Vault
+
+_BACKUP = "put the newest backup of the database back (docs/operations.md, Restoring a backup)"
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+@dataclass(slots=True)
+class _Hand:
+    """A hand as the log has it."""
+
+    table: str
+    number: int
+    offer: int | None = None
+    commit: int | None = None
+    close: int | None = None
+
+
+@dataclass(slots=True)
+class _Found:
+    """What follows from the log: its tree at the sizes that somebody asks for, its hands and tables."""
+
+    roots: dict[int, bytes] = field(default_factory=dict)
+    hands: dict[bytes, _Hand] = field(default_factory=dict)
+    tables: dict[str, tuple[int, bytes | None]] = field(default_factory=dict)
+
+
+def check(data: DataDir, told: Callable[[str], None]) -> list[Problem]:
+    """Checks a data folder whose server does not run; is told in a few words what was checked.
+
+    Raises:
+        CutcardError: the folder is not whole, a server runs on it, or its database cannot be opened.
+    """
+    problems: list[Problem] = []
+    verifier = NoteVerifier.parse(data.signer().verifier_key)
+    vault = Vault(data.at_rest, 3600)
+    with closing(vault), closing(SqliteStore(data.database, read_only=True)) as store:
+        problems += _file(data)
+        tree = _signed(store, verifier, problems)
+        published, remembered = _published(data, verifier, problems), _remembered(data)
+        sizes = {each.size for each in (tree, published, remembered) if each is not None}
+        found = _log(store, sizes, problems)
+        told(f"the log: {store.size()} entries, {len(found.hands)} hands at {len(found.tables)} tables")
+        problems += _trees(found, store.size(), tree, published, remembered)
+        problems += _tables(store, found)
+        told(f"hands in play: {_hands(store, found, vault, problems)}")
+    return problems
+
+
+def _file(data: DataDir) -> Iterator[Problem]:
+    uri = f"{data.database.resolve().as_uri()}?mode=ro"
+    with store_errors(), closing(sqlite3.connect(uri, uri=True)) as db:
+        for (line,) in db.execute(f"PRAGMA integrity_check({_NAMED})"):
+            if line != "ok":
+                yield Problem(f"the database's file is damaged: {line}", _BACKUP)
+
+
+def _signed(store: SqliteStore, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
+    note = store.checkpoint()
+    try:
+        verifier.verify(note)
+        tree = read_checkpoint(note)
+    except CutcardError as error:
+        problems.append(Problem(f"the newest checkpoint is not signed by this log's key: {error}", _BACKUP))
+        return None
+    if tree.origin != store.origin:
+        problems.append(Problem(f"the database is the log {store.origin}, its checkpoint {tree.origin}'s", _BACKUP))
+    return tree
+
+
+def _published(data: DataDir, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
+    remedy = "remove the folder public/: serve writes it anew from the log"
+    try:
+        published = published_checkpoint(data.public)
+        if published is not None:
+            verifier.verify((data.public / "checkpoint").read_text("utf-8"))
+    except (CutcardError, OSError, ValueError) as error:
+        problems.append(Problem(f"the published checkpoint is not this log's: {error}", remedy))
+        return None
+    return published
+
+
+def _remembered(data: DataDir) -> Checkpoint | None:
+    path = data.at_rest / "signed-last"
+    note = Remembered(path).note if path.exists() else None
+    return None if note is None else read_checkpoint(note)
+
+
+def _log(store: SqliteStore, sizes: set[int], problems: list[Problem]) -> _Found:
+    """Reads every entry: builds the tree, holds its nodes against those that are kept, and follows the hands."""
+    found, tree, wrong = _Found(), CompactRange(), 0
+    if 0 in sizes:
+        found.roots[0] = tree.root()
+    for index, entry in enumerate(store.entries(0, store.size())):
+        for node in tree.append(leaf_hash(entry)):
+            try:
+                kept: bytes | None = store.node(node.level, node.index)
+            except CutcardError:
+                kept = None
+            wrong += kept != node.hash
+        if index + 1 in sizes:
+            found.roots[index + 1] = tree.root()
+        try:
+            _follow(found, index, decode(entry))
+        except (ValueError, KeyError, TypeError):
+            problems.append(Problem(f"entry {index} of the log is none of ours", _BACKUP))
+    if tree.size != store.size():
+        problems.append(Problem(f"entries are missing: {tree.size} of {store.size()} are there", _BACKUP))
+    if wrong:
+        problems.append(Problem(f"{wrong} of the tree's nodes are not those of the entries", _BACKUP))
+    return found
+
+
+def _follow(found: _Found, index: int, entry: dict[str, Any]) -> None:
+    kind, hand = str(entry["schema"]).rpartition("/")[2], bytes.fromhex(str(entry["hand"]).replace("-", ""))
+    if kind == "close":
+        known = found.hands[hand]
+        known.close = index
+        found.tables[known.table] = known.number, None
+        return
+    known = found.hands.setdefault(hand, _Hand(entry["table"], entry["number"]))
+    if kind == "offer":
+        known.offer = index
+    else:
+        known.commit = index
+    found.tables[known.table] = known.number, hand
+
+
+def _trees(
+    found: _Found, size: int, tree: Checkpoint | None, published: Checkpoint | None, remembered: Checkpoint | None
+) -> Iterator[Problem]:
+    if tree is not None and (tree.size != size or found.roots.get(tree.size) != tree.root):
+        yield Problem(f"the signed tree of {tree.size} entries is not that of the {size} entries here", _BACKUP)
+    for name, other in (("public/", published), ("what was signed last", remembered)):
+        if other is None:
+            continue
+        if other.size > size:
+            ahead = f"{name} has {other.size} entries, the database {size}: it is an older one"
+            yield Problem(ahead, f"{_BACKUP}; if there is none, this log has ended: `dealer init` another")
+        elif found.roots.get(other.size) != other.root:
+            yield Problem(
+                f"{name} is another tree at {other.size} entries: a fork", "sign nothing; keep both for auditors"
+            )
+
+
+def _tables(store: SqliteStore, found: _Found) -> Iterator[Problem]:
+    rows = {row.table: row for row in store.tables()}
+    for name, (number, hand) in sorted(found.tables.items()):
+        row = rows.pop(name, None)
+        if row is None:
+            yield Problem(f"table {name} is in the log and not in the database", _BACKUP)
+        elif (row.number, row.hand) != (number, hand):
+            yield Problem(
+                f"table {name} is {_said(row)}; by the log it is {_said(TableRow(name, '', number, hand))}", _BACKUP
+            )
+    for row in rows.values():
+        if row.number or row.hand is not None:
+            yield Problem(f"table {row.table} is {_said(row)}, and the log has no hand of it", _BACKUP)
+
+
+def _said(row: TableRow) -> str:
+    return f"at number {row.number}, {'no hand' if row.hand is None else f'hand {hand_text(row.hand)}'} in play"
+
+
+def _hands(store: SqliteStore, found: _Found, vault: Vault, problems: list[Problem]) -> int:
+    rows = {row.hand: row for row in store.hands_in_play()}
+    lost = 0
+    for hand, known in found.hands.items():
+        row = rows.pop(hand, None)
+        if known.close is not None:
+            if row is not None:
+                problems.append(Problem(f"hand {hand_text(hand)} is closed in the log and in play here", _BACKUP))
+            elif (over := store.hand(hand)) is None or (over.offer, over.commit, over.close) != (
+                known.offer,
+                known.commit,
+                known.close,
+            ):
+                problems.append(
+                    Problem(f"hand {hand_text(hand)}: the database has other entries than the log", _BACKUP)
+                )
+        elif row is None:
+            problems.append(Problem(f"hand {hand_text(hand)} is open in the log and not in play here", _BACKUP))
+        elif (row.offer, row.commit) != (known.offer, known.commit):
+            problems.append(Problem(f"hand {hand_text(hand)}: the database has other entries than the log", _BACKUP))
+        else:
+            lost += not _opens(row, vault, problems)
+    problems += [
+        Problem(f"hand {hand_text(hand)} is in play here, and the log does not have it", _BACKUP) for hand in rows
+    ]
+    if lost:
+        remedy = "if the folder of keys at rest is only not mounted, mount it; else serve closes them as lost"
+        problems.append(Problem(f"the keys at rest of {lost} hands in play are gone", remedy))
+    return sum(known.close is None for known in found.hands.values())
+
+
+def _opens(row: HandRow, vault: Vault, problems: list[Problem]) -> bool:
+    if row.secrets is None:
+        return False
+    try:
+        vault.open(Purpose.SEED, row.secrets, row.hand)
+    except SealLost:
+        return False
+    except VaultError as error:
+        problems.append(
+            Problem(f"a key at rest cannot be read: {error}", "look at the folder's permissions and its disk")
+        )
+    return True

@@ -1,5 +1,6 @@
 """What an operator sees: log lines that hold no secret, metrics, health over HTTP, and the files of deploy/."""
 
+import base64
 import json
 import re
 import shutil
@@ -16,8 +17,8 @@ import grpc
 import pytest
 import yaml
 
-from dealer.v1 import types_pb2
-from tests.integration.running import Running, running
+from dealer.v1 import table_pb2, table_pb2_grpc, types_pb2
+from tests.integration.running import STREETS, Running, rid, running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 METRIC = re.compile(r"cutcard_[a-z_]+")
@@ -118,6 +119,55 @@ def test_lines_say_what_happens_with_ids_and_no_secret(tmp_path: Path) -> None:
             assert card.salt.hex() not in text
         key = (tmp_path / "data" / "log.key").read_text().strip().rpartition("+")[2]
         assert key not in text
+
+
+def written(secret: bytes) -> set[str]:
+    """The ways in which a secret could stand in a line."""
+    return {secret.hex(), base64.b64encode(secret).decode().rstrip("="), repr(secret)[2:-1]}
+
+
+def test_no_line_of_a_night_with_kills_holds_a_secret(tmp_path: Path) -> None:
+    data, secrets = tmp_path / "data", list[bytes]()
+    seats = [table_pb2.SeatStack(seat=seat, stack=1000) for seat in (1, 2)]
+    stakes = table_pb2.Stakes(ante=1, bring_in=2, small_bet=4, big_bet=8, chip=1)
+    with running(data, "--log-format", "json") as dealer:
+        room = dealer.room()
+        hand = room.open("t").hand_id
+        for street in STREETS:
+            secrets += [card.salt for card in room.deal(hand, street).cards]
+            secrets += [path.read_bytes() for path in (data / "at-rest").rglob("*") if path.suffix == ".key"]
+            dealer.kill()
+            dealer.start()
+            room = dealer.room()
+            stub = table_pb2_grpc.TableServiceStub(room.channel)
+            started = stub.StartHand(
+                table_pb2.StartHandRequest(
+                    request_id=rid(),
+                    table=f"r{street}",
+                    game=1,
+                    reveal=1,
+                    seats=seats,
+                    stakes=stakes,
+                    action_seconds=60,
+                )
+            )
+            secrets += [each.token for each in started.tokens]
+            with pytest.raises(grpc.RpcError):  # a wrong one may not be said either
+                stub.Act(
+                    table_pb2.ActRequest(
+                        request_id=rid(), hand_id=started.table_hand.hand_id, seat=1, token=b"w" * 32, action=3
+                    )
+                )
+            secrets.append(b"w" * 32)
+        room.close(hand)
+        dealer.stop()
+        text = dealer.log_lines()
+    secrets = [secret for secret in secrets if secret]
+    assert len(secrets) > 20
+    assert text.count('"serving"') == 6
+    for secret in secrets:
+        for form in written(secret):
+            assert form not in text
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here")

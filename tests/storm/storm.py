@@ -154,7 +154,10 @@ class Storm:
         until = time.monotonic() + 10
         while not writer.is_stopped():
             if time.monotonic() > until:
-                return  # it has lost the lease meanwhile
+                writer.tell({"stop": ""})  # it has lost the lease meanwhile
+                time.sleep(0.2)
+                writer.go_on()
+                return
             time.sleep(0.002)
         began = time.monotonic()
         self.wait_for_answers(since=began + 0.05)

@@ -19,7 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import dealer.client.calls
 import dealer.log.tiles
+import dealer.service.referee.clocks
+import dealer.service.rpc.operator
 import dealer.service.server
+import dealer.service.writer.backlog
+import dealer.service.writer.state
 import dealer.store.datadir
 import dealer.store.keeping
 import dealer.store.remembered
@@ -36,6 +40,14 @@ _WITH_FILES = (
     dealer.store.slots,
     dealer.store.vault,
     dealer.log.tiles,
+)
+_WITH_TIME = (
+    dealer.client.calls,
+    dealer.service.referee.clocks,
+    dealer.service.rpc.operator,
+    dealer.service.writer.backlog,
+    dealer.service.writer.state,
+    dealer.store.keeping,
 )
 _MEMORY = Path("/dev/shm")
 
@@ -147,8 +159,8 @@ def installed(
         for module in _WITH_FILES:
             stack.enter_context(patch.object(module, "os", files.module()))
         clock = _Instead(time, monotonic=monotonic)
-        stack.enter_context(patch.object(dealer.client.calls, "time", clock))
-        stack.enter_context(patch.object(dealer.store.keeping, "time", clock))
+        for timed in _WITH_TIME:
+            stack.enter_context(patch.object(timed, "time", clock))
         stack.enter_context(patch.object(dealer.service.server, "code_digest", _code_digest))
         stack.enter_context(patch.object(dealer.client.calls, "secrets", _Instead(os, randbelow=below)))
         structlog.configure(

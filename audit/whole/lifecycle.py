@@ -20,7 +20,7 @@ from audit.record.entries import Close, Commit, Offer
 from audit.record.events import Fold, Show
 from audit.record.fields import hand_text
 from audit.whole.lost import LostHands
-from audit.whole.repeats import Duplicates
+from audit.whole.repeats import Duplicates, Repeats
 
 ID_BYTES = 16
 SLOT_BYTES = 16
@@ -149,8 +149,16 @@ class Kept:
         """Closes the file."""
         self._file.close()
 
+    def __getstate__(self) -> bytes:
+        self._file.seek(0)
+        return self._file.read()
 
-_NONE: Mapping[str, int] = MappingProxyType({})
+    def __setstate__(self, data: bytes) -> None:
+        self._file = SpooledTemporaryFile(HELD_BYTES)  # noqa: SIM115  # closed by `close`
+        self._end = self._file.write(data)
+
+
+NO_COUNTS: Mapping[str, int] = MappingProxyType({})
 """The counts of a table that has nothing to count yet, as most of a log's may: one for them all."""
 
 
@@ -171,12 +179,12 @@ class TableLife:
     current: Hand | None = None
     hands: int = 0
     completed: int = 0
-    void: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    void: Mapping[str, int] = field(default_factory=lambda: NO_COUNTS)
     lost: int = 0
     committed: int = 0
     without_contributions: int = 0
-    taken: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    withheld: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    taken: Mapping[str, int] = field(default_factory=lambda: NO_COUNTS)
+    withheld: Mapping[str, int] = field(default_factory=lambda: NO_COUNTS)
     with_sealed_seats: int = 0
     sealed_seats: int = 0
 
@@ -188,7 +196,7 @@ class Lifecycle:
     (a table and a number), to be looked through for ids that come twice.
     """
 
-    def __init__(self, tally: Tally, ids: Duplicates, kept: Kept) -> None:
+    def __init__(self, tally: Tally, ids: Repeats, kept: Kept) -> None:
         self.tables: dict[str, TableLife] = {}
         self._tally = tally
         self._ids = ids
@@ -304,6 +312,23 @@ class Lifecycle:
                 if split is not None:
                     yield split
         self._tally.missing += [*self.lost.texts(), *still_open.texts()]
+
+    def forget_closed(self) -> None:
+        """Lets go of the bytes of hands that are closed: what is kept then does not grow with the log."""
+        before, self._kept = self._kept, Kept()
+        for hand in self._open_hands():
+            hand.commits = tuple([self._moved(commit, before) for commit in hand.commits])
+            if hand.offer is not None:
+                hand.offer = self._moved(hand.offer, before)
+        before.close()
+
+    def _moved(self, opened: Opened, before: Kept) -> Opened:
+        raw = before.read(opened)
+        return opened if raw is None else Opened(opened.at, self._kept.keep(raw[1]))
+
+    def end(self) -> None:
+        """Closes what is open."""
+        self._kept.close()
 
     def shared_ids(self) -> Iterator[Finding]:
         """Hands that share an id (check `seed`); the same number opened again at its table is `lifecycle`'s."""

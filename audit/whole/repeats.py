@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 PARTS = 256
 LIMIT = 64 * 2**20
@@ -22,6 +22,18 @@ class Twice(NamedTuple):
     second: int
     first_data: bytes
     second_data: bytes
+
+
+class Repeats(Protocol):
+    """Whatever takes records of a key, an index and data, and finds keys that come more than once."""
+
+    def add(self, key: bytes, index: int, data: bytes) -> None:
+        """Adds one record."""
+        ...
+
+    def found(self) -> Iterator[Twice]:
+        """Yields every record whose key came before, with the one right before it."""
+        ...
 
 
 class Duplicates:

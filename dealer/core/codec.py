@@ -11,6 +11,7 @@ from dealer.core.hand import Deal, Dealt, Draw, Event, Face, Fold, Game, HandSta
 
 def dump_state(state: HandState) -> str:
     """Writes a state as JSON."""
+    seat_keys = [[seat, digest.hex()] for seat, digest in state.seat_keys]
     content = orjson.dumps(
         {
             "hand": state.hand.hex(),
@@ -25,6 +26,7 @@ def dump_state(state: HandState) -> str:
             "deck_commitment": state.deck_commitment.hex(),
             "invited": [[name, commitment.hex()] for name, commitment in state.invited],
             "events": [_dump_event(event) for event in state.events],
+            **({"seat_keys": seat_keys} if seat_keys else {}),
         }
     )
     return content.decode("ascii")
@@ -45,6 +47,7 @@ def load_state(text: str, games: Mapping[str, Game]) -> HandState:
         seed_commitment=bytes.fromhex(content["seed_commitment"]),
         deck_commitment=bytes.fromhex(content["deck_commitment"]),
         invited=tuple((name, bytes.fromhex(commitment)) for name, commitment in content["invited"]),
+        seat_keys=tuple((seat, bytes.fromhex(digest)) for seat, digest in content.get("seat_keys", ())),
         events=tuple(_load_event(event) for event in content["events"]),
     )
 

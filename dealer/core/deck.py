@@ -39,6 +39,10 @@ class Deck:
         """Returns the 32-byte salt of a position."""
         return self.salts[SALT_BYTES * position : SALT_BYTES * (position + 1)]
 
+    def card_commitment(self, position: int) -> bytes:
+        """Returns the 32-byte card commitment of a position."""
+        return self.card_commitments[SALT_BYTES * position : SALT_BYTES * (position + 1)]
+
 
 def shuffle(reference: Sequence[str], material: bytes) -> tuple[str, ...]:
     """Returns the cards of a deck kind in the order that `material` gives (PROTOCOL.md, section 4).

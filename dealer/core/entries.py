@@ -45,6 +45,8 @@ def _opening(state: HandState, escrow: Escrow | None, milliseconds: int) -> dict
     }
     if escrow is not None:
         entry["escrow"] = escrow
+    if state.seat_keys:
+        entry["seat_keys"] = [[seat, digest.hex()] for seat, digest in state.seat_keys]
     return entry
 
 

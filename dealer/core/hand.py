@@ -134,6 +134,7 @@ class HandState:
     """One hand in play: who is in and what happened, without a card or a seed.
 
     `invited` are the contributors with their commitments, in the offer's order; empty where nobody was invited.
+    `seat_keys` are the sealed seats with the digests of their keys, in the order of the seats (SEATS.md, section 2).
     `deck_commitment` is empty until the deck is locked. From the events follow, and are worked out once: `dealt`, the
     cards dealt so far by position; `live`, the seats still in, in dealing order; `street`, the street last dealt.
     """
@@ -149,6 +150,7 @@ class HandState:
     seed_commitment: bytes
     deck_commitment: bytes = b""
     invited: tuple[tuple[str, bytes], ...] = ()
+    seat_keys: tuple[tuple[int, bytes], ...] = ()
     events: tuple[Event, ...] = ()
     dealt: tuple[Dealt, ...] = field(init=False, repr=False, compare=False)
     live: tuple[int, ...] = field(init=False, repr=False, compare=False)

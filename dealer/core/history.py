@@ -33,6 +33,7 @@ def state_from_log(offer: bytes | None, commit: bytes | None, close: bytes, game
         seed_commitment=bytes.fromhex(opening["seed_commitment"]),
         deck_commitment=bytes.fromhex(opening.get("deck_commitment", "")),
         invited=tuple((each["contributor"], bytes.fromhex(each["commitment"])) for each in invited),
+        seat_keys=tuple((seat, bytes.fromhex(digest)) for seat, digest in opening.get("seat_keys", ())),
         events=logged_events(end),
     )
 

@@ -60,6 +60,7 @@ class OpenHandRequest(_message.Message):
     REVEAL_FIELD_NUMBER: _builtins.int
     CONTRIBUTORS_FIELD_NUMBER: _builtins.int
     NUMBER_FIELD_NUMBER: _builtins.int
+    SEAT_KEYS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """UUID of the caller's choice."""
     table: _builtins.str
@@ -80,6 +81,10 @@ class OpenHandRequest(_message.Message):
     def contributors(self) -> _containers.RepeatedCompositeFieldContainer[Global___Contributor]:
         """Who is invited to contribute, at most 64, ids distinct, in the order of the contributions; empty: nobody."""
 
+    @_builtins.property
+    def seat_keys(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.SeatKey]:
+        """The keys of seats that are to be sealed, in any order; only with REVEAL_SEALED."""
+
     def __init__(
         self,
         *,
@@ -91,10 +96,11 @@ class OpenHandRequest(_message.Message):
         reveal: _types_pb2.Reveal.ValueType = ...,
         contributors: _abc.Iterable[Global___Contributor] | None = ...,
         number: _builtins.int = ...,
+        seat_keys: _abc.Iterable[_types_pb2.SeatKey] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contributors", b"contributors", "deck", b"deck", "game", b"game", "number", b"number", "request_id", b"request_id", "reveal", b"reveal", "seats", b"seats", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contributors", b"contributors", "deck", b"deck", "game", b"game", "number", b"number", "request_id", b"request_id", "reveal", b"reveal", "seat_keys", b"seat_keys", "seats", b"seats", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -447,6 +453,38 @@ class FoldSeatResponse(_message.Message):
 Global___FoldSeatResponse: _TypeAlias = FoldSeatResponse  # noqa: Y015
 
 @_typing.final
+class SeatConsent(_message.Message):
+    """A sealed seat's word that its cards may be turned up (docs/seats.md, section 4)."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    MAC_FIELD_NUMBER: _builtins.int
+    SHOWDOWN_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """A sealed seat, each at most once."""
+    mac: _builtins.bytes
+    """HMAC-SHA256 under the seat's secret, 32 bytes."""
+    showdown: _builtins.bool
+    """Whether it is for the showdown, and so for any of the seat's positions; otherwise for exactly those of the request
+    that are the seat's.
+    """
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        mac: _builtins.bytes = ...,
+        showdown: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mac", b"mac", "seat", b"seat", "showdown", b"showdown"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatConsent: _TypeAlias = SeatConsent  # noqa: Y015
+
+@_typing.final
 class ShowCardsRequest(_message.Message):
     """Turns down cards up."""
 
@@ -455,6 +493,7 @@ class ShowCardsRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     HAND_ID_FIELD_NUMBER: _builtins.int
     POSITIONS_FIELD_NUMBER: _builtins.int
+    CONSENTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """UUID of the caller's choice."""
     hand_id: _builtins.str
@@ -463,16 +502,23 @@ class ShowCardsRequest(_message.Message):
     def positions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Positions of down cards of seats still in, each at most once in a hand."""
 
+    @_builtins.property
+    def consents(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatConsent]:
+        """Of each sealed seat whose cards are turned up; with a consent to the showdown also of every other sealed seat still
+        in that has not shown.
+        """
+
     def __init__(
         self,
         *,
         request_id: _builtins.str = ...,
         hand_id: _builtins.str = ...,
         positions: _abc.Iterable[_builtins.int] | None = ...,
+        consents: _abc.Iterable[Global___SeatConsent] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "positions", b"positions", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["consents", b"consents", "hand_id", b"hand_id", "positions", b"positions", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

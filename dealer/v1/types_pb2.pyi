@@ -236,6 +236,7 @@ class Card(_message.Message):
     FACE_FIELD_NUMBER: _builtins.int
     CARD_FIELD_NUMBER: _builtins.int
     SALT_FIELD_NUMBER: _builtins.int
+    SEALED_FIELD_NUMBER: _builtins.int
     position: _builtins.int
     """Position in the deck, from 0, the top."""
     seat: _builtins.int
@@ -246,6 +247,10 @@ class Card(_message.Message):
     """Rank of 23456789TJQKA, then suit of cdhs: "Td". Empty: not for this caller."""
     salt: _builtins.bytes
     """32 bytes. Empty: not for this caller."""
+    sealed: _builtins.bytes
+    """A down card of a sealed seat, 50 bytes, in place of card and salt: ChaCha20-Poly1305 under the card's key, which
+    follows from the seat's secret (docs/seats.md, section 3). Empty: the card is open, or not for this caller.
+    """
     def __init__(
         self,
         *,
@@ -254,14 +259,93 @@ class Card(_message.Message):
         face: Global___Face.ValueType = ...,
         card: _builtins.str = ...,
         salt: _builtins.bytes = ...,
+        sealed: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["card", b"card", "face", b"face", "position", b"position", "salt", b"salt", "seat", b"seat"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["card", b"card", "face", b"face", "position", b"position", "salt", b"salt", "sealed", b"sealed", "seat", b"seat"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Card: _TypeAlias = Card  # noqa: Y015
+
+@_typing.final
+class SeatKey(_message.Message):
+    """A seat's public key for one hand, by which its down cards are for its player alone (docs/seats.md)."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """A seat of the hand, each at most once."""
+    key: _builtins.bytes
+    """X25519 public key, 32 bytes, drawn afresh for every hand."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        key: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatKey: _TypeAlias = SeatKey  # noqa: Y015
+
+@_typing.final
+class SeatKeyDigest(_message.Message):
+    """What the log has of a sealed seat's key."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    digest: _builtins.bytes
+    """SHA-256 over hand, seat and key, 32 bytes."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        digest: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatKeyDigest: _TypeAlias = SeatKeyDigest  # noqa: Y015
+
+@_typing.final
+class SeatEnvelope(_message.Message):
+    """A sealed seat's secret for its player alone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    ENVELOPE_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    envelope: _builtins.bytes
+    """The secret under HPKE to the seat's key: enc || ct, 80 bytes."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        envelope: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["envelope", b"envelope", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatEnvelope: _TypeAlias = SeatEnvelope  # noqa: Y015
 
 @_typing.final
 class Opener(_message.Message):
@@ -315,6 +399,8 @@ class Hand(_message.Message):
     OFFER_RECEIPT_FIELD_NUMBER: _builtins.int
     COMMIT_ENTRY_FIELD_NUMBER: _builtins.int
     OFFER_ENTRY_FIELD_NUMBER: _builtins.int
+    SEAT_KEYS_FIELD_NUMBER: _builtins.int
+    ENVELOPES_FIELD_NUMBER: _builtins.int
     hand_id: _builtins.str
     """UUID version 7, lower case with hyphens."""
     table: _builtins.str
@@ -359,6 +445,16 @@ class Hand(_message.Message):
     def live_seats(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Seats that have not folded, in dealing order."""
 
+    @_builtins.property
+    def seat_keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatKeyDigest]:
+        """The sealed seats with the digests of their keys, in dealing order."""
+
+    @_builtins.property
+    def envelopes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatEnvelope]:
+        """The secrets of the sealed seats, in dealing order, once the deck is committed and while the hand is in play; at the
+        referee's table for as long as it can be watched. Answers after the first may leave them out.
+        """
+
     def __init__(
         self,
         *,
@@ -382,10 +478,12 @@ class Hand(_message.Message):
         offer_receipt: _builtins.str = ...,
         commit_entry: _builtins.bytes = ...,
         offer_entry: _builtins.bytes = ...,
+        seat_keys: _abc.Iterable[Global___SeatKeyDigest] | None = ...,
+        envelopes: _abc.Iterable[Global___SeatEnvelope] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_commit_index", b"_commit_index", "_offer_index", b"_offer_index", "commit_index", b"commit_index", "offer_index", b"offer_index"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_commit_index", b"_commit_index", "_offer_index", b"_offer_index", "card_commitments", b"card_commitments", "cards_left", b"cards_left", "commit_entry", b"commit_entry", "commit_index", b"commit_index", "deck", b"deck", "deck_commitment", b"deck_commitment", "game", b"game", "hand_id", b"hand_id", "live_seats", b"live_seats", "number", b"number", "offer_entry", b"offer_entry", "offer_index", b"offer_index", "offer_receipt", b"offer_receipt", "receipt", b"receipt", "reveal", b"reveal", "seats", b"seats", "seed_commitment", b"seed_commitment", "state", b"state", "street", b"street", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_commit_index", b"_commit_index", "_offer_index", b"_offer_index", "card_commitments", b"card_commitments", "cards_left", b"cards_left", "commit_entry", b"commit_entry", "commit_index", b"commit_index", "deck", b"deck", "deck_commitment", b"deck_commitment", "envelopes", b"envelopes", "game", b"game", "hand_id", b"hand_id", "live_seats", b"live_seats", "number", b"number", "offer_entry", b"offer_entry", "offer_index", b"offer_index", "offer_receipt", b"offer_receipt", "receipt", b"receipt", "reveal", b"reveal", "seat_keys", b"seat_keys", "seats", b"seats", "seed_commitment", b"seed_commitment", "state", b"state", "street", b"street", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__commit_index: _TypeAlias = _typing.Literal["commit_index"]  # noqa: Y015
     _WhichOneofArgType__commit_index: _TypeAlias = _typing.Literal["_commit_index", b"_commit_index"]  # noqa: Y015

@@ -1,5 +1,6 @@
 """Answers put together from bytes are, to the byte, what protobuf's deterministic encoding gives."""
 
+from dataclasses import replace
 from hashlib import sha256
 from uuid import UUID
 
@@ -8,23 +9,27 @@ from hypothesis import strategies as st
 
 from dealer.core.deck import derive_deck
 from dealer.core.hand import Deal, Dealt, Face, Fold, HandState, Reveal, Status
+from dealer.core.seats import SEALED_BYTES
 from dealer.core.seed import Seed
 from dealer.games.plans import GAMES
 from dealer.service.rpc import splice
 from dealer.service.rpc.answers import hand_bytes, hand_message
 from dealer.service.rpc.requests import body_digest
 from dealer.service.writer.live import LiveHand
+from dealer.service.writer.seats import no_seals
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 
 names = st.from_regex(r"[A-Za-z0-9._-]{1,64}", fullmatch=True)
 indexes = st.one_of(st.none(), st.integers(0, 2**53 - 1))
 seat = st.integers(0, 255)
+envelopes = st.builds(t.SeatEnvelope, seat=seat, envelope=st.binary(max_size=80))
 
 
 @st.composite
 def hands(draw: st.DrawFn) -> LiveHand:
     seats = tuple(draw(st.lists(st.integers(1, 255), min_size=1, max_size=23, unique=True)))
+    sealed = draw(st.lists(st.sampled_from(seats), unique=True))
     game = GAMES[draw(st.sampled_from(sorted(GAMES)))]
     dealt = [Deal(street.name, (Dealt(at, seats[0], Face.UP),)) for at, street in enumerate(game.streets)]
     state = HandState(
@@ -38,6 +43,7 @@ def hands(draw: st.DrawFn) -> LiveHand:
         draw(st.sampled_from(list(Status))),
         draw(st.binary(min_size=32, max_size=32)),
         draw(st.sampled_from([b"", bytes(32), b"\xff" * 32])),
+        seat_keys=tuple((seat, draw(st.binary(min_size=32, max_size=32))) for seat in sealed),
         events=(
             *dealt[: draw(st.integers(0, len(dealt)))],
             *(Fold(each) for each in draw(st.lists(st.sampled_from(seats), unique=True))),
@@ -51,16 +57,24 @@ def test_a_hand(hand: LiveHand) -> None:
     assert hand_bytes(hand) == hand_message(hand).SerializeToString(deterministic=True)
 
 
-@given(hands(), *[st.binary(max_size=200)] * 3, *[st.text(max_size=200)] * 2)
+@given(hands(), *[st.binary(max_size=200)] * 3, *[st.text(max_size=200)] * 2, st.lists(envelopes))
 def test_a_hand_as_it_is_opened(
-    live: LiveHand, commitments: bytes, commit_entry: bytes, offer_entry: bytes, receipt: str, offer_receipt: str
+    live: LiveHand,
+    commitments: bytes,
+    commit_entry: bytes,
+    offer_entry: bytes,
+    receipt: str,
+    offer_receipt: str,
+    sealed: list[t.SeatEnvelope],
 ) -> None:
     hand = hand_message(live)
     hand.card_commitments, hand.commit_entry, hand.offer_entry = commitments, commit_entry, offer_entry
     hand.receipt, hand.offer_receipt = receipt, offer_receipt
-    front = hand_bytes(live.but(commit=None, offer=None))
-    whole = splice.WholeHand(front, commitments, live.commit, live.offer, commit_entry, offer_entry)
-    whole.receipt, whole.offer_receipt = receipt, offer_receipt
+    hand.envelopes.extend(sealed)
+    front = hand_bytes(live.but(state=replace(live.state, seat_keys=()), commit=None, offer=None))
+    digests = splice.seat_keys_part(live.state.seat_keys)
+    whole = splice.WholeHand(front, commitments, digests, live.commit, live.offer, commit_entry, offer_entry)
+    whole.receipt, whole.offer_receipt, whole.envelopes = receipt, offer_receipt, sealed
     message = pb.OpenHandResponse(hand=hand)
     made = splice.Opened(whole).SerializeToString(deterministic=True)
     assert made == message.SerializeToString(deterministic=True)
@@ -91,18 +105,40 @@ def test_a_fold(live: LiveHand) -> None:
     st.integers(0, 26),
     st.one_of(st.none(), st.tuples(seat, st.integers(0, 2))),
     st.binary(max_size=300),
+    st.one_of(st.none(), st.sets(seat)),
 )
-def test_a_street(dealt: list[tuple[int, Face]], first: int, opener: splice.Opener | None, unknown: bytes) -> None:
+def test_a_street(
+    dealt: list[tuple[int, Face]],
+    first: int,
+    opener: splice.Opener | None,
+    unknown: bytes,
+    sealed_seats: set[int] | None,
+) -> None:
     cards = [Dealt(first + at, seat, face) for at, (seat, face) in enumerate(dealt)]
     deck = derive_deck("standard52", bytes(16), bytes(32), Seed(bytes(range(64))))
     hand = t.Hand(table="t", card_commitments=unknown)
     faces = {Face.UP: t.FACE_UP, Face.DOWN: t.FACE_DOWN}
+    seals, sealed_card = no_seals, bytes(range(SEALED_BYTES))
+    if sealed_seats is not None:
+        seals = lambda card: sealed_card if card.seat in sealed_seats else b""
     message = pb.DealStreetResponse(
-        cards=[t.Card(position=p, seat=s, face=faces[f], card=deck.cards[p], salt=deck.salt(p)) for p, s, f in cards],
+        cards=[
+            t.Card(position=c.position, seat=c.seat, face=faces[c.face], sealed=sealed_card)
+            if seals(c)
+            else t.Card(
+                position=c.position,
+                seat=c.seat,
+                face=faces[c.face],
+                card=deck.cards[c.position],
+                salt=deck.salt(c.position),
+            )
+            for c in cards
+        ],
         opener=opener and t.Opener(seat=opener[0], reason=opener[1]),
         hand=hand,
     )
-    made = splice.street_answer(Deal("third", tuple(cards)), deck, opener, hand.SerializeToString(deterministic=True))
+    encoded = hand.SerializeToString(deterministic=True)
+    made = splice.street_answer(Deal("third", tuple(cards)), deck, opener, encoded, seals)
     assert made == message.SerializeToString(deterministic=True)
 
 

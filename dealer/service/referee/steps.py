@@ -110,5 +110,5 @@ def _show(unit: Unit, refereed: RefereedHand, asked: Show) -> RefereedHand:
     if asked.may_muck and referee.is_beaten(refereed.state, asked.seat, record.down_cards(refereed, asked.seat)):
         return record.muck(refereed, asked.seat)
     positions = [card.position for card in refereed.cards if card.seat == asked.seat and card.face is Face.DOWN]
-    hands.show_cards(unit, refereed.hand, positions)
+    hands.show_cards(unit, refereed.hand, positions, None)
     return record.show(refereed, asked.seat)

@@ -14,6 +14,7 @@ from dealer.service.rpc.splice import Named, Opener, WholeHand, hand_part
 from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Faces, faces_from_openings, faces_of, faces_of_deck
 from dealer.service.writer.live import LiveHand, deck_of
+from dealer.service.writer.seats import Seals, no_seals, seals_of
 from dealer.v1 import types_pb2
 
 _GAME = {game.name: value for value, game in GAMES_BY_ENUM.items()}  # by name: a game takes long to hash
@@ -50,6 +51,7 @@ def hand_message(live: LiveHand) -> types_pb2.Hand:
         deck_commitment=state.deck_commitment,
         commit_index=live.commit,
         offer_index=live.offer,
+        seat_keys=[types_pb2.SeatKeyDigest(seat=seat, digest=digest) for seat, digest in state.seat_keys],
     )
 
 
@@ -84,13 +86,20 @@ def _seconds(milliseconds: int) -> int:
     return max(0, milliseconds) // 1000  # a clock may have been set back meanwhile
 
 
-def card_messages(dealt: Iterable[Dealt], faces: Faces, shown: frozenset[int] = frozenset()) -> list[types_pb2.Card]:
-    """Returns cards with all that is needed to check them; those that were shown lie up."""
+def card_messages(
+    dealt: Iterable[Dealt], faces: Faces, seals: Seals, shown: frozenset[int] = frozenset()
+) -> list[types_pb2.Card]:
+    """Returns cards with all that is needed to check them; those that were shown lie up, a sealed seat's are sealed."""
     messages = []
     for each in dealt:
-        card, salt = faces(each.position)
-        face = FACE[Face.UP if each.position in shown else each.face]
-        messages.append(types_pb2.Card(position=each.position, seat=each.seat, face=face, card=card, salt=salt))
+        turned = each.position in shown
+        face = FACE[Face.UP if turned else each.face]
+        message = types_pb2.Card(position=each.position, seat=each.seat, face=face)
+        if not turned and (sealed := seals(each)):
+            message.sealed = sealed
+        else:
+            message.card, message.salt = faces(each.position)
+        messages.append(message)
     return messages
 
 
@@ -122,6 +131,7 @@ class FullHand:
         self._commit = unit.entry(live.commit) if live.commit is not None else b""
         close = entries.decode(unit.entry(live.close)) if live.close is not None else {}
         self._faces, self._commitments = self._read(close)
+        self._envelopes = {} if live.secrets is None else live.secrets.envelopes
 
     def _read(self, close: Mapping[str, Any]) -> tuple[Faces, bytes]:
         live = self._live
@@ -170,6 +180,10 @@ class FullHand:
     def _enter(self, message: types_pb2.Hand | WholeHand, live: LiveHand) -> None:
         unit = self._unit
         if live.commit is not None:
+            message.envelopes.extend(
+                types_pb2.SeatEnvelope(seat=seat, envelope=envelope) for seat, envelope in self._envelopes.items()
+            )
+        if live.commit is not None:
             message.commit_entry = self._commit
             unit.receipt_into(message, "receipt", live.commit)
         if live.offer is not None:
@@ -185,4 +199,5 @@ class FullHand:
         if state.reveal is Reveal.SEALED and not state.in_play:
             seen = set(state.seen)
             dealt = [card for card in dealt if card.position in seen]
-        return card_messages(dealt, self._faces, state.shown)
+        seals = seals_of(self._live) if state.status is Status.COMMITTED else no_seals
+        return card_messages(dealt, self._faces, seals, state.shown)

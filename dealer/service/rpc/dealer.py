@@ -19,7 +19,7 @@ from dealer.service.rpc.play_hands import PlayStream
 from dealer.service.rpc.roles import caller
 from dealer.service.rpc.status import abort
 from dealer.service.rpc.unary import Answer, unary
-from dealer.service.writer import hands
+from dealer.service.writer import hands, seats
 from dealer.service.writer.about import describing_hand, describing_table
 from dealer.service.writer.change import HandAnswer, Unit
 from dealer.service.writer.engine import Answered, Command, Engine
@@ -76,7 +76,8 @@ class Requests:
         def run(unit: Unit) -> HandAnswer:
             live, event = hands.deal_street(unit, hand, street)
             deck, opener, part = live.known_deck(), answers.opener(live), answers.hand_bytes(live)
-            return HandAnswer(hand, splice.Encoded(splice.street_answer(event, deck, opener, part)))
+            seals = seats.seals_of(live)
+            return HandAnswer(hand, splice.Encoded(splice.street_answer(event, deck, opener, part, seals)))
 
         return run
 
@@ -102,10 +103,10 @@ class Requests:
 
     def show_cards(self, request: pb.ShowCardsRequest, hand: bytes) -> Run:
         """Turns cards up."""
-        positions = requests.positions(request.positions)
+        positions, consents = requests.positions(request.positions), requests.consents(request.consents)
 
         def run(unit: Unit) -> HandAnswer:
-            live, dealt = hands.show_cards(unit, hand, positions)
+            live, dealt = hands.show_cards(unit, hand, positions, consents)
             return HandAnswer(hand, pb.ShowCardsResponse(cards=_cards(live, dealt), hand=answers.hand_message(live)))
 
         return run
@@ -185,7 +186,7 @@ def _of_own_hand(run: Run, hand: bytes, caller: str) -> Run:
 
 
 def _cards(live: LiveHand, dealt: tuple[Dealt, ...]) -> list[types_pb2.Card]:
-    return answers.card_messages(dealt, hands.faces_of(live), live.state.shown)
+    return answers.card_messages(dealt, hands.faces_of(live), seats.seals_of(live), live.state.shown)
 
 
 def _over(unit: Unit, live: LiveHand) -> HandAnswer:

@@ -14,6 +14,7 @@ from dealer.core.seed import VALUE_BYTES
 from dealer.errors import Reason, Refused
 from dealer.games.plans import FREE_DRAW, SEVEN_CARD_STUD, SEVEN_CARD_STUD_HI_LO
 from dealer.service.writer.hands import Opening
+from dealer.service.writer.seats import Consent, require_key, wrong_key
 from dealer.v1 import dealer_pb2, table_pb2, types_pb2
 
 GAMES_BY_ENUM = {
@@ -103,14 +104,19 @@ def opening(request: dealer_pb2.OpenHandRequest) -> Opening:
     reveal = REVEALS.get(request.reveal)
     if reveal is None:
         raise Refused(Reason.INVALID_REVEAL, "reveal must be set to a known policy")
+    if request.seat_keys and reveal is not Reveal.SEALED:
+        text = "a room that says when cards come may seal seats only in a hand with a sealed reveal"
+        raise Refused(Reason.SEATS_NEED_SEALED, text)
+    numbers = seats(request.seats, game.min_seats, game.max_seats)
     return Opening(
         table=table,
         game=game,
         deck=deck,
-        seats=seats(request.seats, game.min_seats, game.max_seats),
+        seats=numbers,
         reveal=reveal,
         invited=contributors(request.contributors),
         number=hand_number(request.number),
+        seat_keys=seat_keys(request.seat_keys, numbers),
     )
 
 
@@ -151,6 +157,28 @@ def seat(number: int) -> int:
     if not 1 <= number <= MAX_SEAT:
         raise Refused(Reason.INVALID_SEAT, f"seat must be set, from 1 to {MAX_SEAT}")
     return number
+
+
+def seat_keys(given: Sequence[types_pb2.SeatKey], numbers: Sequence[int]) -> dict[int, bytes]:
+    """Reads the keys of the seats that are to be sealed, among the hand's seats `numbers`."""
+    keys: dict[int, bytes] = {}
+    for each in given:
+        if each.seat not in numbers:
+            raise wrong_key(each.seat, f"a key is given for seat {each.seat}, which is not in this hand")
+        if each.seat in keys:
+            raise wrong_key(each.seat, f"two keys are given for seat {each.seat}")
+        require_key(each.seat, each.key)
+        if each.key in keys.values():
+            raise wrong_key(each.seat, f"the key of seat {each.seat} is another seat's too")
+        keys[each.seat] = each.key
+    return keys
+
+
+def consents(given: Sequence[dealer_pb2.SeatConsent]) -> tuple[Consent, ...]:
+    """Reads what sealed seats consent to; whether it is right depends on the hand."""
+    if len(given) > MAX_SEAT:
+        raise Refused(Reason.INVALID_SEATS, f"{len(given)} seats consent, and a hand has {MAX_SEAT} at most")
+    return tuple(Consent(each.seat, each.mac, each.showdown) for each in given)
 
 
 def contributors(given: Sequence[dealer_pb2.Contributor]) -> tuple[tuple[str, bytes], ...]:

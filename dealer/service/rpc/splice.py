@@ -10,8 +10,10 @@ from itertools import chain
 from struct import Struct
 
 from dealer.core.deck import SALT_BYTES, Deck
-from dealer.core.hand import BOARD, Deal, Face, HandState
+from dealer.core.hand import BOARD, Deal, Dealt, Face, HandState
 from dealer.core.ids import hand_text
+from dealer.core.seats import SEALED_BYTES, SeatKeys
+from dealer.service.writer.seats import Seals, no_seals
 from dealer.v1 import types_pb2
 
 _CARDS, _OPENER, _HAND = 1, 2, 3
@@ -63,7 +65,7 @@ Opener = tuple[int, "types_pb2.OpenerReason.ValueType"]
 """Who opens the betting, and why."""
 
 
-def street_answer(event: Deal, deck: Deck, opener: Opener | None, hand: bytes) -> bytes:
+def street_answer(event: Deal, deck: Deck, opener: Opener | None, hand: bytes, seals: Seals) -> bytes:
     """Returns a DealStreetResponse.
 
     Args:
@@ -71,12 +73,16 @@ def street_answer(event: Deal, deck: Deck, opener: Opener | None, hand: bytes) -
         deck: the hand's deck.
         opener: None with one seat left.
         hand: the hand, as `hand_part` gives it.
+        seals: seals the down cards of sealed seats.
     """
-    form, first, salts = _street_form(event)
-    cards = [card.encode("ascii") for card in deck.cards[first : first + len(event.cards)]]
-    dealt = form % tuple(
-        chain.from_iterable(zip(cards, salts.unpack_from(deck.salts, SALT_BYTES * first), strict=True))
-    )
+    if seals is no_seals:
+        form, first, salts = _street_form(event)
+        cards = [card.encode("ascii") for card in deck.cards[first : first + len(event.cards)]]
+        dealt = form % tuple(
+            chain.from_iterable(zip(cards, salts.unpack_from(deck.salts, SALT_BYTES * first), strict=True))
+        )
+    else:
+        dealt = b"".join([_card(card, deck, seals(card)) for card in event.cards])
     return dealt + (b"" if opener is None else _opener(opener)) + part(_HAND, hand)
 
 
@@ -93,11 +99,31 @@ def _opener(opener: Opener) -> bytes:
     return part(_OPENER, _number(1, seat) + _number(2, reason))
 
 
+def _card(card: Dealt, deck: Deck, sealed: bytes) -> bytes:
+    """Returns a card of a DealStreetResponse: open, or as its seat's player alone can open it."""
+    if sealed:
+        return _sealed_head(*card) + sealed
+    text = deck.cards[card.position].encode("ascii")
+    return _card_head(*card) + text + b"\x2a\x20" + deck.salt(card.position)
+
+
+@lru_cache(_CACHED)
 def _card_head(position: int, seat: int, face: Face) -> bytes:
     """Returns everything of a card of a DealStreetResponse that comes before its two characters."""
-    value = types_pb2.FACE_UP if face is Face.UP else types_pb2.FACE_DOWN
-    head = _number(1, position) + _number(2, seat if seat != BOARD else 0) + _number(3, value) + b"\x22\x02"
+    head = _place(position, seat, face) + b"\x22\x02"
     return varint(_CARDS << 3 | 2) + varint(len(head) + 2 + 2 + SALT_BYTES) + head
+
+
+@lru_cache(_CACHED)
+def _sealed_head(position: int, seat: int, face: Face) -> bytes:
+    """Returns everything of a sealed card of a DealStreetResponse that comes before its 50 bytes."""
+    head = _place(position, seat, face) + varint(6 << 3 | 2) + varint(SEALED_BYTES)
+    return varint(_CARDS << 3 | 2) + varint(len(head) + SEALED_BYTES) + head
+
+
+def _place(position: int, seat: int, face: Face) -> bytes:
+    value = types_pb2.FACE_UP if face is Face.UP else types_pb2.FACE_DOWN
+    return _number(1, position) + _number(2, seat if seat != BOARD else 0) + _number(3, value)
 
 
 def hand_part(state: HandState, named: Named, commit: int | None, offer: int | None) -> bytes:
@@ -109,7 +135,13 @@ def hand_part(state: HandState, named: Named, commit: int | None, offer: int | N
         commit: index of its commit entry.
         offer: index of its offer entry.
     """
-    return _front(state, named) + _index(15, commit) + _index(17, offer)
+    return _front(state, named) + _index(15, commit) + _index(17, offer) + seat_keys_part(state.seat_keys)
+
+
+@lru_cache(_CACHED)
+def seat_keys_part(digests: SeatKeys) -> bytes:
+    """Returns the digests of a hand's seat keys, as they stand in a Hand."""
+    return b"".join([part(21, _number(1, seat) + _text(2, digest)) for seat, digest in digests])
 
 
 @dataclass(slots=True)
@@ -118,24 +150,28 @@ class WholeHand:
 
     Attributes:
         front: what comes before the commitments.
+        seat_keys: the field of that name, encoded.
         commit, offer: indexes of its entries.
+        envelopes: of the sealed seats.
     """
 
     front: bytes = field(repr=False)
     commitments: bytes
+    seat_keys: bytes
     commit: int | None
     offer: int | None
     commit_entry: bytes
     offer_entry: bytes
     receipt: str = ""
     offer_receipt: str = ""
+    envelopes: list[types_pb2.SeatEnvelope] = field(default_factory=list)
 
     @classmethod
     def of(
         cls, state: HandState, named: Named, commitments: bytes, commit: int | None, offer: int | None
     ) -> "WholeHand":
         """Returns the hand without entries."""
-        return cls(_front(state, named), commitments, commit, offer, b"", b"")
+        return cls(_front(state, named), commitments, seat_keys_part(state.seat_keys), commit, offer, b"", b"")
 
     def encode(self) -> bytes:
         """Returns the message's bytes."""
@@ -149,6 +185,8 @@ class WholeHand:
                 _text(18, self.offer_receipt.encode()),
                 _text(19, self.commit_entry),
                 _text(20, self.offer_entry),
+                self.seat_keys,
+                *[part(22, each.SerializeToString(deterministic=True)) for each in self.envelopes],
             )
         )
 

@@ -52,6 +52,8 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.TABLE_OF_ANOTHER_ROOM,
         Reason.NOT_YOUR_ROLE,
         Reason.WRONG_TOKEN,
+        Reason.WRONG_PROOF,
+        Reason.CONSENT_MISSING,
     ),
     grpc.StatusCode.UNAUTHENTICATED: (Reason.NO_IDENTITY,),
     grpc.StatusCode.UNAVAILABLE: (

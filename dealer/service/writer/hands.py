@@ -1,7 +1,7 @@
 """What can be done with a certified hand, each as one change of a unit: for rooms and for the referee alike."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from hmac import compare_digest
 from operator import itemgetter
@@ -12,6 +12,7 @@ from dealer.core.entries import Escrow, close_entry, commit_entry, lost_entry, o
 from dealer.core.hand import Deal, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.seed import EntropyError, contribution_commitment, draw_seed, escrow_digest
 from dealer.errors import Reason, Refused
+from dealer.service.writer import seats
 from dealer.service.writer.change import Unit
 from dealer.service.writer.live import LiveHand, Secrets, digest_of_values, make_deck
 from dealer.store.interface import TableRow
@@ -21,7 +22,8 @@ from dealer.store.interface import TableRow
 class Opening:
     """What a hand is opened with; the form has been checked.
 
-    `invited` are contributors and their commitments; `number` 0 takes the table's next.
+    `invited` are contributors and their commitments; `number` 0 takes the table's next; `seat_keys` are the keys of the
+    sealed seats.
     """
 
     table: str
@@ -31,6 +33,7 @@ class Opening:
     reveal: Reveal
     invited: tuple[tuple[str, bytes], ...] = ()
     number: int = 0
+    seat_keys: Mapping[int, bytes] = field(default_factory=dict)
 
 
 def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = False) -> LiveHand:
@@ -73,10 +76,12 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         status=Status.OFFERED,
         seed_commitment=seed.commitment(hand),
         invited=opening.invited,
+        seat_keys=seats.digests(hand, opening.seats, opening.seat_keys),
     )
-    secrets = Secrets(seed)
+    secrets = Secrets(seed, seat_keys=opening.seat_keys)
     if opening.reveal is Reveal.SEALED and (key := unit.sources.escrow) is not None:
-        secrets = Secrets(seed, key.seal(seed, hand, state.seed_commitment), key.id)
+        escrow = key.seal(seed, hand, state.seed_commitment)
+        secrets = replace(secrets, escrow=escrow, escrow_key=key.id)
     live = LiveHand(state, referee, secrets)
     unit.tables[table.table] = TableRow(table.table, table.owner, number, hand)
     unit.count_opened(caller, table=number == 1)
@@ -197,6 +202,9 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     secrets = live.known_secrets()
     if unit.sources.stacked is not None and secrets.stacked is None:
         secrets = replace(secrets, stacked=unit.sources.stacked(machine.lock(live.state)))
+    if secrets.seat_keys:
+        envelopes = seats.make_envelopes(live.state, secrets.seat_keys, secrets.seed)
+        secrets = replace(secrets, seat_keys={}, envelopes=envelopes)
     deck = make_deck(live.state, secrets)
     state = machine.lock(live.state, deck.commitment)
     entry = commit_entry(
@@ -244,10 +252,24 @@ def fold_seat(unit: Unit, hand: bytes, seat: int) -> LiveHand:
     return unit.put(live.but(state=state))
 
 
-def show_cards(unit: Unit, hand: bytes, positions: Sequence[int]) -> tuple[LiveHand, tuple[Dealt, ...]]:
-    """Turns cards up; see `dealer.core.hand.show`."""
+def show_cards(
+    unit: Unit, hand: bytes, positions: Sequence[int], consents: Sequence[seats.Consent] | None
+) -> tuple[LiveHand, tuple[Dealt, ...]]:
+    """Turns cards up; see `dealer.core.hand.show`.
+
+    Args:
+        unit: what changes.
+        hand: its id.
+        positions: of the cards.
+        consents: what sealed seats say to it; None: the referee asks, and the rules make a seat show.
+
+    Raises:
+        Refused: also where a sealed seat has not consented.
+    """
     live = unit.hand(hand)
     state, event = machine.show(live.state, positions)
+    if consents is not None:
+        seats.require_consents(live, event.positions, consents)
     dealt = state.dealt
     return unit.put(live.but(state=state)), tuple(dealt[position] for position in event.positions)
 

@@ -1,6 +1,6 @@
 """A hand as the service holds it: its state, where it stands in the log, and its secrets while it is in play."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ class Secrets:
         escrow: ciphertext for the auditor; empty for a public hand.
         escrow_key: id of the auditor's key, 8 bytes.
         values: contributions taken so far; they become public with the commit.
+        seat_keys: public keys of the sealed seats, until their envelopes are made.
+        envelopes: the secret of each sealed seat under its key, once the deck is committed.
         stacked: the cards of a test double's hand.
     """
 
@@ -35,6 +37,8 @@ class Secrets:
     escrow: bytes = b""
     escrow_key: bytes = b""
     values: Mapping[str, bytes] = field(default_factory=dict)
+    seat_keys: Mapping[int, bytes] = field(default_factory=dict)
+    envelopes: Mapping[int, bytes] = field(default_factory=dict)
     stacked: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
@@ -48,6 +52,8 @@ class Secrets:
             "escrow_key": self.escrow_key.hex(),
             "values": {name: value.hex() for name, value in self.values.items()},
             "stacked": self.stacked,
+            "seat_keys": _dump_bytes(self.seat_keys),
+            "envelopes": _dump_bytes(self.envelopes),
         }
         return orjson.dumps(content)
 
@@ -61,7 +67,17 @@ class Secrets:
             escrow_key=bytes.fromhex(content["escrow_key"]),
             values={name: bytes.fromhex(value) for name, value in content["values"].items()},
             stacked=tuple(content["stacked"]) if content["stacked"] else None,
+            seat_keys=_load_bytes(content.get("seat_keys", ())),  # which older versions did not write
+            envelopes=_load_bytes(content.get("envelopes", ())),
         )
+
+
+def _dump_bytes(of_seats: Mapping[int, bytes]) -> list[tuple[int, str]]:
+    return [(seat, value.hex()) for seat, value in of_seats.items()]
+
+
+def _load_bytes(rows: Iterable[tuple[int, str]]) -> dict[int, bytes]:
+    return {seat: bytes.fromhex(value) for seat, value in rows}
 
 
 @dataclass(frozen=True)  # without slots: see `but`

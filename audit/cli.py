@@ -44,6 +44,7 @@ COMMANDS: dict[str, Place] = {
     "witness": Place(
         "audit.commands.witness:witness", "Run a witness: cosign what logs show, if it extends what was seen."
     ),
+    "monitor": Place("audit.commands.monitor:monitor", "Follow a log for years, and say what is wrong once it is."),
     "explain": Place("audit.commands.explain:explain", "Show one hand with every hash input, to follow by hand."),
     "stats": Place("audit.commands.stats:stats", "Test decks for randomness."),
     "count": Place("audit.commands.count:count", "Count decks into a part that `merge` takes."),

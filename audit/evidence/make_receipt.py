@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from audit.errors import CheckError, FormatError, InputError
-from audit.logs.log import Log
+from audit.logs.log import Log, tile_reader
 from audit.plural import counted
 from audit.tlog import note, receipt
 from audit.tlog.checkpoint import read_checkpoint
@@ -37,13 +35,6 @@ def make_receipt(log: Log, index: int) -> tuple[bytes, bytes]:
         if entries is None:
             raise InputError(f"{log.address}: {path('entries', number, WIDTH)} is not there")
 
-        @lru_cache(maxsize=4)
-        def tile(level: int, number: int, width: int) -> bytes:
-            found = log.tile(level, number, width)
-            if found is None:
-                raise InputError(f"{log.address}: the hash tile {path(level, number, width)} is not there")
-            return found
-
-        return receipt.encode(index, inclusion_proof(index, size, tile), data), entries[at]
+        return receipt.encode(index, inclusion_proof(index, size, tile_reader(log)), data), entries[at]
     except FormatError as error:
         raise CheckError(f"{log.address}: {error}") from None

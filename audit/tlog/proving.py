@@ -1,4 +1,4 @@
-"""Inclusion proofs from hash tiles (RFC 6962, section 2.1.1): O(log n) tiles are read, and nothing is believed."""
+"""Proofs from hash tiles (RFC 6962, sections 2.1.1 and 2.1.2): O(log n) tiles are read, and nothing is believed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,33 @@ def inclusion_proof(index: int, size: int, read_tile: ReadTile) -> tuple[bytes, 
             siblings.append((start, split))
             start = split
     return tuple(_range_root(first, last, size, read_tile) for first, last in reversed(siblings))
+
+
+def consistency_proof(then: int, size: int, read_tile: ReadTile) -> tuple[bytes, ...]:
+    """Returns the proof that the tree of `size` entries extends its own first `then` ones.
+
+    Args:
+        then: above 0, at most `size`.
+        size: of the tree.
+        read_tile: as for `inclusion_proof`.
+    """
+    start, end, siblings = 0, size, []
+    while then < end:
+        split = start + (1 << (end - start - 1).bit_length() - 1)
+        if then <= split:
+            siblings.append((split, end))
+            end = split
+        else:
+            siblings.append((start, split))
+            start = split
+    if start:  # else the first `then` entries are a full subtree, whose root the reader has
+        siblings.append((start, end))
+    return tuple(_range_root(first, last, size, read_tile) for first, last in reversed(siblings))
+
+
+def root_at(then: int, size: int, read_tile: ReadTile) -> bytes:
+    """Returns the root of the first `then` entries (above 0) of a tree of `size` entries, as its tiles have it."""
+    return _range_root(0, then, size, read_tile)
 
 
 def _range_root(start: int, end: int, size: int, read_tile: ReadTile) -> bytes:

@@ -26,6 +26,8 @@ class Course:
         voids: void hands by table and seat.
         entries: how many entries were read.
         times: the earliest and the latest time that they say, None where none says any.
+        seeds: digests of the seeds that are known.
+        ids: of every hand, with its place.
     """
 
     def __init__(self, seeds: Repeats, ids: Repeats) -> None:
@@ -35,7 +37,7 @@ class Course:
         self.voids = VoidTest()
         self.entries = 0
         self.times: tuple[str, str] | None = None
-        self._seeds = seeds
+        self.seeds, self.ids = seeds, ids
         self._without_key = 0
         self._escrow_keys: Counter[bytes] = Counter()
         self._other_keys = Tally()
@@ -85,7 +87,7 @@ class Course:
         self._without_key += checked.without_key
         self._escrow_keys.update(checked.escrow_keys)
         for key, at, hand in checked.seeds:
-            self._seeds.add(key, at, hand)
+            self.seeds.add(key, at, hand)
         self.voids.add(checked.voids)
 
     def _add(self, findings: list[Finding]) -> None:
@@ -116,7 +118,7 @@ class Course:
 
     def find_duplicates(self) -> None:
         """Compares every seed and every hand's id with all others."""
-        for twice in self._seeds.found():
+        for twice in self.seeds.found():
             first, second = hand_text(twice.first_data), hand_text(twice.second_data)
             detail = f"this seed is also that of hand {first} (entry {twice.first}): a seed serves one hand"
             self.tally.add([Finding("seed", twice.second, second, detail)])

@@ -38,6 +38,8 @@ class Tree:
         """Asks for the roots at these sizes, and for those at no others any more."""
         self._wanted = set(sizes)
         self.roots = {size: root for size, root in self.roots.items() if size in self._wanted or not size}
+        if self.done in self._wanted and self._peaks is not None:
+            self.roots[self.done] = self._peaks.root()
 
     def grow(self, read: StretchResult, log: Log, size: int) -> Iterator[Finding]:
         """Takes the next stretch of a log of `size` entries."""

@@ -42,7 +42,7 @@ _PALETTE: list[Any] = [
 _ALPHABET = "0123456789abcdefTJQKAcdhs-.:Z=+/"
 
 
-def _mutate(entries: list[Entry], rng: random.Random) -> None:
+def mutate(entries: list[Entry], rng: random.Random) -> None:
     """Changes one place in one way."""
     entry = rng.choice(entries)
     place = rng.choice(list(places(entry)))
@@ -106,7 +106,7 @@ def _check(seed: int, mutants: int) -> None:
     for _ in range(mutants):
         entries = copy.deepcopy(whole)
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
-            _mutate(entries, rng)
+            mutate(entries, rng)
         report = audit_entries(book.signer, [canonical(entry) for entry in entries])
         if report.exit_code == 0:
             assert _differences(entries, whole) <= UNBOUND

@@ -1,0 +1,98 @@
+"""What a monitor says: each alarm once when it begins, and again when it is over (WITNESS.md section 9)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+
+from audit.findings import KEPT, Finding
+from audit.monitor.follow import Looked
+from audit.monitor.memory import Memory
+from audit.tlog.witnessed import time_text
+
+FINDING, QUORUM, UNREADABLE = KINDS = ("finding", "quorum", "unreadable")
+_SHOWS = re.compile(r"^the log shows \d+ entr(?:y|ies)[;,] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One alarm.
+
+    Attributes:
+        kind: `finding`, `quorum` (no fresh one) or `unreadable` (the log).
+        text: what is wrong.
+        check: of a finding.
+        index: the log index that a finding belongs to, None for the log as a whole.
+        hand: UUID text, None where no single hand is meant.
+        whole: notes that belong to it whole.
+    """
+
+    kind: str
+    text: str
+    check: str | None = None
+    index: int | None = None
+    hand: str | None = None
+    whole: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Tells it from others. What the log shows at the moment is no part of it."""
+        text = _SHOWS.sub("", self.text) if self.kind == FINDING else ""
+        return json.dumps([self.kind, self.check, self.index, self.hand, text])
+
+
+def take(looked: Looked, memory: Memory, now: int, max_age: int | None) -> None:
+    """Notes in a monitor's memory which alarms a look begins, and which it ends.
+
+    Args:
+        looked: the look.
+        memory: the monitor's.
+        now: POSIX seconds.
+        max_age: so old, in seconds, a quorum's time may be; None for any age.
+    """
+    found = {alarm.key: alarm for alarm in _alarms(looked, memory, now, max_age)}
+    standing = memory.standing()
+    with memory.change():
+        for key, alarm in found.items():
+            if key not in standing:
+                memory.begin(key, json.dumps(asdict(alarm)), _said("begins", alarm, now, looked.report.address))
+        for key, text in standing.items():
+            alarm = alarm_of(text)
+            if key not in found and _may_end(alarm, looked):
+                memory.end(key, _said("ends", alarm, now, looked.report.address))
+
+
+def _alarms(looked: Looked, memory: Memory, now: int, max_age: int | None) -> list[Alarm]:
+    report = looked.report
+    alarms = [_of_finding(finding) for finding in report.findings]
+    many = f"more than {KEPT} findings: only the first ones are named"
+    alarms += [Alarm(FINDING, many, check.name) for check in report.checks if check.failed > KEPT]
+    explained = any(finding.check == "checkpoint" and finding.index is None for finding in report.findings)
+    if report.verdict in ("unreadable", "test-record") or not (looked.whole or explained):
+        alarms.append(Alarm(UNREADABLE, "; ".join(report.missing) or "it is a test double's record"))
+    since = memory.quorum_since()
+    if max_age is not None and now - since > max_age:
+        alarms.append(Alarm(QUORUM, f"no quorum of the witnesses since {time_text(since)}"))
+    return alarms
+
+
+def _of_finding(finding: Finding) -> Alarm:
+    return Alarm(FINDING, finding.detail, finding.check, finding.index, finding.hand, finding.whole)
+
+
+def _may_end(alarm: Alarm, looked: Looked) -> bool:
+    """What an entry said stays said; of the log as a whole a look that saw all of it has the word."""
+    if alarm.kind == FINDING:
+        return looked.whole and alarm.index is None
+    return True
+
+
+def alarm_of(text: str) -> Alarm:
+    """Returns an alarm from its JSON."""
+    members = json.loads(text)
+    return Alarm(**{**members, "whole": tuple(members["whole"])})
+
+
+def _said(what: str, alarm: Alarm, now: int, log: str) -> str:
+    return json.dumps({"alarm": what, "time": time_text(now), "log": log, **asdict(alarm)})

@@ -1,0 +1,176 @@
+"""Random histories of a log, each followed by a monitor that is killed now and then, and judged by `verify` as well.
+
+Run as a program of its own, since it forks: `python -m tests.integration.monitor_histories FOLDER FIRST LAST`. What
+happens is drawn from a history's number. A monitor's file changes by SQL alone, so it is killed at a statement. It
+reads a bundle at a time, `verify` a log of this length in one piece.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from audit.monitor import alarms
+from audit.monitor.follow import Follower, Looked
+from audit.monitor.memory import FILE, Memory
+from audit.report.verify_json import report_members
+from audit.whole import asking
+from audit.whole import verify as whole
+from audit.whole.report import Report
+from audit.whole.verify import Options, verify
+from tests.attacks.judging import ESCROW, MemoryLog
+from tests.attacks.maker import Book, Draft, Entry, Signer, canonical, contributors, honest_hands, log_files
+from tests.attacks.test_random_mutations import mutate
+
+SIGNER = Signer()
+NOW = 1_800_000_000
+ENTRIES = 420
+Files = dict[str, bytes]
+"""A static log by path: one thing that a log shows."""
+
+
+def honest() -> list[Entry]:
+    """A log of many small hands at five tables, some of every kind among them, and always some that are open."""
+    rng = random.Random(0)
+    book, numbers = Book(SIGNER), Counter[str]()
+    free, kinds = [f"table-{number}" for number in range(5)], honest_hands()
+    opened: list[tuple[str, Draft, int, bool]] = []
+    while len(book.entries) < ENTRIES:
+        if not free or (opened and rng.random() < 0.4):
+            table, draft, at, dealt = opened.pop(rng.randrange(len(opened)))
+            book.add(draft.close(at) if dealt else draft.lost(at))
+            free.append(table)
+            continue
+        label = f"hand {len(book.entries)}"
+        table = free.pop(rng.randrange(len(free)))
+        numbers[table] += 1
+        dealt = rng.random() < 0.08
+        if dealt:
+            of = rng.choice(kinds)
+            values = contributors(label, *of.values)
+            draft = replace(of, label=label, table=table, number=numbers[table], values=values, seed=b"", escrowed=None)
+            at = book.add(draft.commit(book.add(draft.offer()) if values else None))
+        else:
+            draft = Draft(label, table=table, number=numbers[table], values=contributors(label, "a"))
+            at = book.add(draft.offer())
+        opened.append((table, draft, at, dealt))
+    return [json.loads(raw) for raw in book.raws()]
+
+
+def history(rng: random.Random, entries: list[Entry], said: Counter[str]) -> Iterator[Files]:
+    """Yields what a log shows, one state after the other."""
+    entries = copy.deepcopy(entries)
+    size = 0
+    damaged: Files = {}
+    known: set[str] = set()
+    for _ in range(rng.choice([2, 3, 4])):
+        before, size = size, min(ENTRIES, size + rng.choice([0, 1, 30, 120, 256, 290]))
+        what = rng.choice(["honest", "honest", "mutated", "forked", "rolled back", "damaged", "missing"])
+        said[what] += 1
+        if what == "rolled back" and before:
+            size = rng.randrange(before)
+        elif what in ("mutated", "forked"):
+            at = min(before, ENTRIES - 20) if what == "mutated" else rng.randrange(before + 1) // 2
+            new = entries[at:]
+            mutate(new, rng)
+            entries[at:] = new
+        files = log_files(SIGNER, [canonical(entry) for entry in entries[:size]])
+        # A monitor reads what is new, so that is what is damaged; for good, for of what is mended it says what it saw.
+        where = rng.choice(sorted({"checkpoint", *files.keys() - known}))
+        known |= files.keys()
+        files.update({path: data for path, data in damaged.items() if path in files})
+        if what == "damaged":
+            data = bytearray(files[where])
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            files[where] = bytes(data)
+            if where != "checkpoint":
+                damaged[where] = files[where]
+        elif what == "missing":
+            del files[where]
+        yield files
+
+
+def looked(folder: Path, files: Files, kill_at: int | None = None) -> tuple[Looked, int]:
+    """One look of a monitor that was started for it; with `kill_at`, killed before this change. How many there were."""
+    count = 0
+
+    def trace(statement: str) -> None:
+        nonlocal count
+        if statement.startswith(("SELECT", "INSERT OR IGNORE")):
+            return
+        count += 1
+        if count == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with closing(Memory(folder, SIGNER.verifier, NOW)) as memory:
+        memory._database.set_trace_callback(trace)
+        follower = Follower(MemoryLog(files), SIGNER.verifier, Options(escrow=ESCROW), memory, "test", keep_every=1)
+        result = follower.look(NOW)
+        alarms.take(result, memory, NOW, None)
+        return result, count
+
+
+def killed(folder: Path, files: Files, kill_at: int) -> bool:
+    """A look that is killed; whether it was before it ended."""
+    child = os.fork()
+    if child == 0:
+        looked(folder, files, kill_at)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)
+
+
+def since(folder: Path) -> tuple[tuple[str, bytes], ...]:
+    """What a monitor holds against the log, as `--since` takes it."""
+    if not (folder / FILE).exists():
+        return ()
+    with closing(Memory(folder, SIGNER.verifier, NOW)) as memory:
+        newest, left = memory.branch()
+    return tuple((each.name, each.text.encode()) for each in (*([newest] if newest else []), *left))
+
+
+def judged(report: Report) -> dict[str, Any]:
+    """All that a report says, but how often a check was made: that depends on how often the log was read."""
+    members = report_members(report)
+    return {**members, "checks": {each["name"]: each["failed"] for each in members["checks"]}}
+
+
+def differences(found: Report, expected: Report) -> dict[str, object]:
+    one, other = judged(found), judged(expected)
+    return {name: (one[name], other[name]) for name in one if one[name] != other[name]}
+
+
+def main(base: Path, first: int, last: int) -> None:
+    asking.PUBLISH_SECONDS = 0.0
+    entries = honest()
+    said: Counter[str] = Counter()
+    for number in range(first, last):
+        rng = random.Random(f"kills {number}")
+        folder = base / str(number)
+        for state, files in enumerate(history(random.Random(number), entries, said)):
+            earlier = since(folder)
+            (whole.BUNDLES, whole.STRETCH) = (8, 2048)
+            expected = verify(MemoryLog(files), Options(SIGNER.verifier, ESCROW, earlier))
+            (whole.BUNDLES, whole.STRETCH) = (1, 256)
+            if rng.random() < 0.6:
+                said["kills"] += killed(folder, files, rng.randrange(1, 30))
+            found, _ = looked(folder, files)
+            assert not (wrong := differences(found.report, expected)), (number, state, wrong)
+            said[expected.verdict] += 1
+            said["looks"] += 1
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

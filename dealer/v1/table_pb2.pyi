@@ -589,6 +589,7 @@ class StartHandRequest(_message.Message):
     ACTION_SECONDS_FIELD_NUMBER: _builtins.int
     CONTRIBUTORS_FIELD_NUMBER: _builtins.int
     NUMBER_FIELD_NUMBER: _builtins.int
+    SEAT_KEYS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """UUID of the caller's choice."""
     table: _builtins.str
@@ -613,6 +614,10 @@ class StartHandRequest(_message.Message):
     def contributors(self) -> _containers.RepeatedCompositeFieldContainer[_dealer_pb2.Contributor]:
         """Who is invited to contribute, at most 64, ids distinct, in the order of the contributions; empty: nobody."""
 
+    @_builtins.property
+    def seat_keys(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.SeatKey]:
+        """The keys of seats that are to be sealed, in any order."""
+
     def __init__(
         self,
         *,
@@ -625,10 +630,11 @@ class StartHandRequest(_message.Message):
         action_seconds: _builtins.int = ...,
         contributors: _abc.Iterable[_dealer_pb2.Contributor] | None = ...,
         number: _builtins.int = ...,
+        seat_keys: _abc.Iterable[_types_pb2.SeatKey] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["stakes", b"stakes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_seconds", b"action_seconds", "contributors", b"contributors", "game", b"game", "number", b"number", "request_id", b"request_id", "reveal", b"reveal", "seats", b"seats", "stakes", b"stakes", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_seconds", b"action_seconds", "contributors", b"contributors", "game", b"game", "number", b"number", "request_id", b"request_id", "reveal", b"reveal", "seat_keys", b"seat_keys", "seats", b"seats", "stakes", b"stakes", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -648,7 +654,9 @@ class StartHandResponse(_message.Message):
 
     @_builtins.property
     def tokens(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatToken]:
-        """A token for each seat, in dealing order. Hand each to its player alone."""
+        """A token for each seat, in dealing order; none for a sealed seat, whose player proves what it does. Hand each to its
+        player alone.
+        """
 
     def __init__(
         self,
@@ -842,6 +850,7 @@ class ActRequest(_message.Message):
     TOKEN_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """UUID of the caller's choice."""
     hand_id: _builtins.str
@@ -849,11 +858,13 @@ class ActRequest(_message.Message):
     seat: _builtins.int
     """The seat that acts."""
     token: _builtins.bytes
-    """Its token."""
+    """Its token; empty for a sealed seat."""
     action: Global___Action.ValueType
     """One of the seat's options."""
     amount: _builtins.int
     """The amount of that option."""
+    proof: _builtins.bytes
+    """Of a sealed seat: the proof that its player does just this at its latest prompt, 32 bytes (docs/seats.md, section 5)."""
     def __init__(
         self,
         *,
@@ -863,10 +874,11 @@ class ActRequest(_message.Message):
         token: _builtins.bytes = ...,
         action: Global___Action.ValueType = ...,
         amount: _builtins.int = ...,
+        proof: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "amount", b"amount", "hand_id", b"hand_id", "request_id", b"request_id", "seat", b"seat", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "amount", b"amount", "hand_id", b"hand_id", "proof", b"proof", "request_id", b"request_id", "seat", b"seat", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -906,6 +918,7 @@ class LeaveHandRequest(_message.Message):
     HAND_ID_FIELD_NUMBER: _builtins.int
     SEAT_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """UUID of the caller's choice."""
     hand_id: _builtins.str
@@ -913,7 +926,9 @@ class LeaveHandRequest(_message.Message):
     seat: _builtins.int
     """The seat that the player leaves."""
     token: _builtins.bytes
-    """Its token."""
+    """Its token; empty for a sealed seat."""
+    proof: _builtins.bytes
+    """Of a sealed seat: the proof that its player leaves, 32 bytes."""
     def __init__(
         self,
         *,
@@ -921,10 +936,11 @@ class LeaveHandRequest(_message.Message):
         hand_id: _builtins.str = ...,
         seat: _builtins.int = ...,
         token: _builtins.bytes = ...,
+        proof: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "request_id", b"request_id", "seat", b"seat", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_id", b"hand_id", "proof", b"proof", "request_id", b"request_id", "seat", b"seat", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1010,14 +1026,17 @@ class WatchHandRequest(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
     hand_id: _builtins.str
     """The hand."""
     seat: _builtins.int
     """The seat whose view it is; 0: the rail."""
     token: _builtins.bytes
-    """The seat's token; empty for the rail."""
+    """The seat's token; empty for the rail and for a sealed seat."""
     after: _builtins.int
     """Sequence number of the last event seen; 0: from the start."""
+    proof: _builtins.bytes
+    """Of a sealed seat: the proof that its player watches, 32 bytes; the table's room needs none."""
     def __init__(
         self,
         *,
@@ -1025,10 +1044,11 @@ class WatchHandRequest(_message.Message):
         seat: _builtins.int = ...,
         token: _builtins.bytes = ...,
         after: _builtins.int = ...,
+        proof: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "hand_id", b"hand_id", "seat", b"seat", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "hand_id", b"hand_id", "proof", b"proof", "seat", b"seat", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

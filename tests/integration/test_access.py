@@ -34,6 +34,7 @@ from tests.integration.access_room import (
 )
 from tests.integration.inside import dealer_inside
 from tests.integration.running import Running, rid, run_tool, running
+from tests.integration.sealed_seats import SealedSeat
 from tests.integration.table_room import STAKES
 
 URI = x509.UniformResourceIdentifier
@@ -66,10 +67,10 @@ class Room:
         usual = {"request_id": rid(), "game": 1, "seats": [1, 2], "reveal": types_pb2.REVEAL_PUBLIC}
         return self.dealer.OpenHand(dealer_pb2.OpenHandRequest(table=table, **{**usual, **more})).hand
 
-    def start(self, table: str) -> table_pb2.StartHandResponse:
+    def start(self, table: str, **fields: Any) -> table_pb2.StartHandResponse:
         seats = [table_pb2.SeatStack(seat=seat, stack=1000) for seat in (1, 2)]
         usual = {"request_id": rid(), "game": 1, "stakes": STAKES, "reveal": types_pb2.REVEAL_PUBLIC}
-        return self.table.StartHand(table_pb2.StartHandRequest(table=table, seats=seats, **usual))
+        return self.table.StartHand(table_pb2.StartHandRequest(table=table, seats=seats, **usual, **fields))
 
 
 @dataclass
@@ -316,6 +317,43 @@ def test_a_player_acts_and_watches_on_the_public_listener_and_a_repeat_needs_its
     watch = public.table.WatchHand(table_pb2.WatchHandRequest(hand_id=request.hand_id, seat=seat, token=token))
     assert next(watch).event.sequence == 1
     watch.cancel()
+
+
+def test_a_sealed_seats_player_acts_and_watches_on_the_public_listener_by_proofs(setting: Setting) -> None:
+    public, players = setting.rooms["public"], {seat: SealedSeat(seat) for seat in (1, 2)}
+    started = setting.rooms["a"].start("a-sealed", seat_keys=[each.brought for each in players.values()])
+    hand, first = started.table_hand.hand_id, started.table_hand.to_act
+    for player in players.values():
+        player.take(started.table_hand.hand)
+
+    def watch(seat: int, proof: bytes = b"", hand: str = hand) -> Iterator[table_pb2.TableEvent]:
+        request = table_pb2.WatchHandRequest(hand_id=hand, seat=seat, proof=proof)
+        return (each.event for each in public.table.WatchHand(request))
+
+    def act(proof: Callable[[int], bytes], seat: int = 0, hand: str = hand) -> table_pb2.ActRequest:
+        events = watch(seat or first, players[seat or first].proof(0, "watch"))
+        prompt = next(each for each in events if each.seat_prompted.seat == (seat or first))
+        option = prompt.seat_prompted.options[0]
+        return table_pb2.ActRequest(
+            request_id=rid(), hand_id=hand, seat=seat or first, action=option.action, amount=option.amount,
+            proof=proof(prompt.sequence),
+        )  # fmt: skip
+
+    bring_in = act(lambda at: players[first].proof(at, "bring_in", 50))
+    for wrong in (act(lambda _: bytes(32)), act(lambda at: bring_in.proof, hand=str(uuid.uuid4()))):
+        assert status(lambda wrong=wrong: public.table.Act(wrong)) == ("PERMISSION_DENIED", "WRONG_PROOF")  # type: ignore[misc]
+    assert status(lambda: next(watch(first))) == ("PERMISSION_DENIED", "WRONG_TOKEN")
+    assert status(lambda: next(watch(first, bytes(32)))) == ("PERMISSION_DENIED", "WRONG_PROOF")
+    done = public.table.Act(bring_in)
+    other = 3 - first
+    prompt = next(each for each in watch(other, players[other].proof(0, "watch")) if each.seat_prompted.seat == other)
+    raised = next(each for each in prompt.seat_prompted.options if each.action == table_pb2.ACTION_COMPLETE)
+    complete = table_pb2.ActRequest(
+        request_id=rid(), hand_id=hand, seat=other, action=raised.action, amount=raised.amount
+    )
+    complete.proof = players[other].proof(prompt.sequence, "complete", raised.amount)
+    assert public.table.Act(complete).table_hand.to_act == first
+    assert public.table.Act(bring_in) == done, "its repeat is the player's own, though it is asked anew meanwhile"
 
 
 IDENTITIES: dict[str, dict[str, Any]] = {

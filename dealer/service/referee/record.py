@@ -7,7 +7,7 @@ expire.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -19,19 +19,21 @@ from dealer.table.phh import Heading
 from dealer.table.stakes import Lineup, Stakes
 from dealer.table.state import TableState
 
-_VERSION = 3
+_VERSION, _WITH_SEALED_SEATS = 3, 4
+"""A version that knows no sealed seats refuses a record that has some: it would show their cards."""
 _STAKES_IN_ROW = ("ante", "bring_in", "small_bet", "big_bet", "chip", "open_pair_double")
 
 
 @dataclass(frozen=True, slots=True)
 class TableCard:
-    """A card on the table, with all that is needed to check it."""
+    """A card on the table, with all that is needed to check it; a sealed seat's also as its player gets it."""
 
     position: int
     seat: int
     face: Face
     card: str = field(repr=False)
     salt: bytes = field(repr=False)
+    sealed: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,12 @@ class RefereedHand:
         hand: its id.
         heading: what its histories say at their top.
         action_seconds: the time for each action.
-        tokens: SHA-256 of each seat's token.
+        tokens: SHA-256 of each seat's token; a sealed seat has none.
         state: where it stands.
         events: everything that happened; the first has sequence number 1.
         streets: the cards of each street dealt.
+        secrets, envelopes: what each sealed seat shares with the dealer, and the same under its key, once the deck is
+            committed. They outlive the hand's own, for those who look at it after its end.
         fresh: pieces of the record that are not kept yet.
     """
 
@@ -56,6 +60,8 @@ class RefereedHand:
     state: TableState
     events: tuple[Event, ...]
     streets: tuple[tuple[TableCard, ...], ...] = ()
+    secrets: Mapping[int, bytes] = field(default_factory=dict, repr=False)
+    envelopes: Mapping[int, bytes] = field(default_factory=dict, repr=False)
     fresh: tuple[bytes, ...] = field(default=(), repr=False)
 
     @property
@@ -76,6 +82,14 @@ class RefereedHand:
                 return sequence
         return 0
 
+    def is_sealed(self, seat: int) -> bool:
+        """Tells whether a seat of the hand brought a key."""
+        return seat in self.state.lineup.seats and seat not in self.tokens
+
+    def prompts(self, seat: int) -> list[int]:
+        """Returns the sequence numbers of all times that a seat was asked to act."""
+        return [at for at, event in enumerate(self.events, 1) if isinstance(event, Turn) and event.seat == seat]
+
 
 def begin(
     hand: bytes,
@@ -89,7 +103,7 @@ def begin(
     """Begins a hand: the antes are posted, and third street is waited for; one that is `offered` waits for its lock."""
     state, events = referee.offer(lineup) if offered else referee.start(lineup)
     head = {
-        "version": _VERSION,
+        "version": _VERSION if len(tokens) == len(lineup.seats) else _WITH_SEALED_SEATS,
         "hand": hand.hex(),
         "table": heading.table,
         "number": heading.number,
@@ -99,10 +113,18 @@ def begin(
         "seats": lineup.seats,
         "stacks": lineup.stacks,
         "action_seconds": action_seconds,
-        "tokens": [tokens[seat].hex() for seat in lineup.seats],
+        "tokens": [tokens[seat].hex() if seat in tokens else "" for seat in lineup.seats],
         "offered": offered,
     }
     return RefereedHand(hand, heading, action_seconds, tokens, state, events, fresh=(_line(head),))
+
+
+def seal(refereed: RefereedHand, secrets: Mapping[int, bytes], envelopes: Mapping[int, bytes]) -> RefereedHand:
+    """Takes what the sealed seats share with the dealer, now that the deck is committed."""
+    if not secrets:
+        return refereed
+    rows = [[seat, secret.hex(), envelopes[seat].hex()] for seat, secret in secrets.items()]
+    return replace(refereed, secrets=secrets, envelopes=envelopes, fresh=(*refereed.fresh, _line(["seats", rows])))
 
 
 def lock(refereed: RefereedHand) -> RefereedHand:
@@ -134,7 +156,10 @@ def deal(refereed: RefereedHand, street: str, cards: Sequence[TableCard]) -> Ref
     """Deals the cards of a street; see `dealer.table.hand.dealt`. Of down cards the referee learns nothing."""
     up = {card.seat: card.card for card in cards if card.face is Face.UP}
     board = up.pop(BOARD, None)
-    rows = [[card.position, card.seat, card.face, card.card, card.salt.hex()] for card in cards]
+    rows = [
+        [card.position, card.seat, card.face, card.card, card.salt.hex(), *([card.sealed.hex()] if card.sealed else [])]
+        for card in cards
+    ]
     after = _after(refereed, referee.dealt(refereed.state, street, up, board), ["deal", street, rows])
     return replace(after, streets=(*refereed.streets, tuple(cards)))
 
@@ -159,7 +184,7 @@ def read_record(pieces: Sequence[bytes]) -> RefereedHand:
     head, *steps = (json.loads(line) for line in b"".join(pieces).splitlines())
     lineup = Lineup(hi_lo=head["hi_lo"], stakes=_stakes(head), seats=tuple(head["seats"]), stacks=tuple(head["stacks"]))
     heading = Heading(hand=head["text"], table=head["table"], number=head["number"])
-    tokens = {seat: bytes.fromhex(token) for seat, token in zip(lineup.seats, head["tokens"], strict=True)}
+    tokens = {seat: bytes.fromhex(token) for seat, token in zip(lineup.seats, head["tokens"], strict=True) if token}
     hand, offered = bytes.fromhex(head["hand"]), head.get("offered", False)
     refereed = begin(hand, heading, lineup, head["action_seconds"], tokens, offered=offered)
     for step in steps:
@@ -169,16 +194,22 @@ def read_record(pieces: Sequence[bytes]) -> RefereedHand:
 
 def _stakes(head: dict[str, Any]) -> Stakes:
     match head:
-        case {"version": 2 | 3, "stakes": named}:  # the third may be of an offered hand
+        case {
+            "version": 2 | 3 | 4,
+            "stakes": named,
+        }:  # 3: may be of an offered hand; 4: has sealed seats
             return Stakes(**named)
         case {"version": version}:
-            raise ValueError(f"a table's record is of version {version}, and this dealer reads {_VERSION}")
+            raise ValueError(f"a table's record is of version {version}, and this dealer reads {_WITH_SEALED_SEATS}")
         case _:  # the first version says none, and has the stakes in a row
             return Stakes(**dict(zip(_STAKES_IN_ROW, head["stakes"], strict=True)))
 
 
 def _repeat(refereed: RefereedHand, step: list[Any]) -> RefereedHand:
     match step:
+        case ["seats", rows]:
+            secrets = {seat: bytes.fromhex(secret) for seat, secret, _ in rows}
+            return seal(refereed, secrets, {seat: bytes.fromhex(envelope) for seat, _, envelope in rows})
         case ["lock"]:
             return lock(refereed)
         case ["void", reason]:
@@ -190,13 +221,16 @@ def _repeat(refereed: RefereedHand, step: list[Any]) -> RefereedHand:
         case ["leave", seat]:
             return leave(refereed, seat)
         case ["deal", street, rows]:
-            cards = [TableCard(at, seat, Face(face), card, bytes.fromhex(salt)) for at, seat, face, card, salt in rows]
-            return deal(refereed, street, cards)
+            return deal(refereed, street, [_card(*row) for row in rows])
         case ["show", seat]:
             return show(refereed, seat)
         case ["muck", seat]:
             return muck(refereed, seat)
     raise ValueError("a line of a table's record is of no known kind")
+
+
+def _card(position: int, seat: int, face: str, card: str, salt: str, sealed: str = "") -> TableCard:
+    return TableCard(position, seat, Face(face), card, bytes.fromhex(salt), bytes.fromhex(sealed))
 
 
 def _after(refereed: RefereedHand, step: referee.Advance, line: list[Any]) -> RefereedHand:

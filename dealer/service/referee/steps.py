@@ -9,9 +9,10 @@ from dealer.core.hand import Face, Status, VoidReason
 from dealer.core.ids import hand_text
 from dealer.service.referee import record
 from dealer.service.referee.record import RefereedHand, TableCard
-from dealer.service.writer import hands
+from dealer.service.writer import hands, seats
 from dealer.service.writer.change import Unit
 from dealer.service.writer.hands import Opening
+from dealer.service.writer.live import LiveHand
 from dealer.table import hand as referee
 from dealer.table.betting import FOLD, Turn
 from dealer.table.events import Acted
@@ -31,7 +32,7 @@ def start(
         opening: the certified hand to open.
         lineup: who plays, and for what.
         action_seconds: the time for each action.
-        tokens: SHA-256 of each seat's token.
+        tokens: SHA-256 of each open seat's token.
 
     Raises:
         Refused: see `hands.open_hand`.
@@ -40,7 +41,10 @@ def start(
     heading = Heading(hand_text(live.state.hand), live.state.table, live.state.number)
     offered = live.state.status is Status.OFFERED
     refereed = record.begin(live.state.hand, heading, lineup, action_seconds, tokens, offered=offered)
-    return refereed if offered else follow(unit, refereed, refereed)
+    if offered:
+        return refereed
+    refereed = _seal(refereed, live)
+    return follow(unit, refereed, refereed)
 
 
 def lock(unit: Unit, refereed: RefereedHand) -> RefereedHand:
@@ -49,8 +53,12 @@ def lock(unit: Unit, refereed: RefereedHand) -> RefereedHand:
     Raises:
         Refused: it is locked already, or over.
     """
-    hands.lock_deck(unit, refereed.hand)
-    return record.lock(refereed)
+    live = hands.lock_deck(unit, refereed.hand)
+    return record.lock(_seal(refereed, live))
+
+
+def _seal(refereed: RefereedHand, live: LiveHand) -> RefereedHand:
+    return record.seal(refereed, seats.secrets_of(live), live.known_secrets().envelopes)
 
 
 def void(unit: Unit, refereed: RefereedHand, reason: VoidReason) -> RefereedHand:
@@ -100,10 +108,9 @@ def _fold(unit: Unit, before: RefereedHand, refereed: RefereedHand) -> None:
 
 def _deal(unit: Unit, refereed: RefereedHand, street: str) -> RefereedHand:
     live, event = hands.deal_street(unit, refereed.hand, street)
-    faces = hands.faces_of(live)
-    return record.deal(
-        refereed, street, [TableCard(c.position, c.seat, c.face, *faces(c.position)) for c in event.cards]
-    )
+    faces, seals = hands.faces_of(live), seats.seals_of(live)
+    cards = [TableCard(c.position, c.seat, c.face, *faces(c.position), sealed=seals(c)) for c in event.cards]
+    return record.deal(refereed, street, cards)
 
 
 def _show(unit: Unit, refereed: RefereedHand, asked: Show) -> RefereedHand:

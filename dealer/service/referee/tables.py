@@ -5,12 +5,10 @@ watchers and sets the clocks.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
-from hmac import compare_digest
 
 import structlog
 
@@ -80,8 +78,8 @@ class Tables:
             raise over(state)
         return refereed
 
-    def tokens_of(self, unit: Unit, hand: bytes) -> Mapping[int, bytes]:
-        """Returns the digest of each seat's token, in whatever state the hand is. On the writer's thread.
+    def recorded(self, unit: Unit, hand: bytes) -> RefereedHand:
+        """Returns a hand as its record has it, in whatever state it is. On the writer's thread.
 
         Raises:
             Refused: there is no such hand, the referee does not run it, or its record is not kept any more.
@@ -90,7 +88,7 @@ class Tables:
         refereed = unit.record_of(hand, record.read_record) if live.referee else None
         if not isinstance(refereed, RefereedHand):
             raise Refused(Reason.HAND_NOT_FOUND, "the referee runs no such hand")
-        return refereed.tokens
+        return refereed
 
     def save(self, unit: Unit, refereed: RefereedHand) -> None:
         """Makes a hand's new state part of a unit of change. On the writer's thread."""
@@ -218,21 +216,3 @@ class Tables:
             if not ended and not self._engine.health.draining:
                 _log.error("a time-out was not carried out", error=str(error))
                 self._clocks.set(hand, prompt, _AGAIN_SECONDS)
-
-
-def token_digest(token: bytes) -> bytes:
-    """Returns what is kept of a seat's token."""
-    return sha256(token).digest()
-
-
-def require_token(tokens: Mapping[int, bytes], seat: int, token: bytes) -> None:
-    """Checks that a token is the seat's.
-
-    Raises:
-        Refused: the seat is not in this hand, or the token is not its own.
-    """
-    kept = tokens.get(seat)
-    if kept is None:
-        raise Refused(Reason.INVALID_SEAT, f"seat {seat} is not in this hand")
-    if not compare_digest(kept, token_digest(token)):
-        raise Refused(Reason.WRONG_TOKEN, f"this is not the token of seat {seat} in this hand")

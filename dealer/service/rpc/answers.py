@@ -125,13 +125,14 @@ def opener(live: LiveHand) -> Opener | None:
 class FullHand:
     """A hand with its list of commitments, its entries and their receipts, and its cards."""
 
-    def __init__(self, unit: Unit, live: LiveHand) -> None:
-        """Reads what the log has of the hand."""
+    def __init__(self, unit: Unit, live: LiveHand, envelopes: Mapping[int, bytes] | None = None) -> None:
+        """Reads what the log has of the hand; `envelopes` are there after its end too where its referee keeps them."""
         self._unit, self._live = unit, live
         self._commit = unit.entry(live.commit) if live.commit is not None else b""
         close = entries.decode(unit.entry(live.close)) if live.close is not None else {}
         self._faces, self._commitments = self._read(close)
-        self._envelopes = {} if live.secrets is None else live.secrets.envelopes
+        kept = {} if live.secrets is None else live.secrets.envelopes
+        self._envelopes = kept if envelopes is None else envelopes
 
     def _read(self, close: Mapping[str, Any]) -> tuple[Faces, bytes]:
         live = self._live

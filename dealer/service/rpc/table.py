@@ -11,13 +11,14 @@ from google.protobuf.message import Message
 
 from dealer.core.ids import hand_text
 from dealer.core.seed import draw
-from dealer.errors import Reason, Refused
+from dealer.errors import Refused
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
 from dealer.service.referee import record, steps
+from dealer.service.referee.players import Claim, require_player, token_digest
 from dealer.service.referee.record import RefereedHand
-from dealer.service.referee.tables import Tables, require_token, token_digest
+from dealer.service.referee.tables import Tables
 from dealer.service.rpc import answers, requests, table_requests, table_views
 from dealer.service.rpc.limits import source_of
 from dealer.service.rpc.roles import Caller, Role, caller, not_your_role
@@ -50,7 +51,8 @@ class TableRequests:
         opening, lineup, action_seconds = table_requests.opening(request)
 
         def run(unit: Unit) -> HandAnswer:
-            tokens = {seat: draw(unit.sources.secrets, TOKEN_BYTES) for seat in lineup.seats}
+            open_seats = [seat for seat in lineup.seats if seat not in opening.seat_keys]
+            tokens = {seat: draw(unit.sources.secrets, TOKEN_BYTES) for seat in open_seats}
             digests = {seat: token_digest(token) for seat, token in tokens.items()}
             refereed = steps.start(unit, caller, opening, lineup, action_seconds, digests)
             self._tables.save(unit, refereed)
@@ -99,11 +101,11 @@ class TableRequests:
 
     def act(self, request: pb.ActRequest, hand: bytes) -> Run:
         """Does what a seat was asked for."""
-        seat, option = requests.seat(request.seat), table_requests.option(request)
+        claim, option = table_requests.act_claim(request), table_requests.option(request)
 
         def step(refereed: RefereedHand) -> RefereedHand:
-            require_token(refereed.tokens, seat, request.token)
-            return record.act(refereed, seat, option)
+            require_player(refereed, claim)
+            return record.act(refereed, claim.seat, option)
 
         def run(unit: Unit) -> HandAnswer:
             response = pb.ActResponse()
@@ -114,11 +116,11 @@ class TableRequests:
 
     def leave_hand(self, request: pb.LeaveHandRequest, hand: bytes) -> Run:
         """Marks a seat's player as gone."""
-        seat = requests.seat(request.seat)
+        claim = table_requests.leave_claim(request)
 
         def step(refereed: RefereedHand) -> RefereedHand:
-            require_token(refereed.tokens, seat, request.token)
-            return record.leave(refereed, seat)
+            require_player(refereed, claim)
+            return record.leave(refereed, claim.seat)
 
         def run(unit: Unit) -> HandAnswer:
             response = pb.LeaveHandResponse()
@@ -145,7 +147,7 @@ class TableRequests:
             view.close_entry = unit.entry(live.close)
             unit.receipt_into(view, "close_receipt", live.close)
         if whole:
-            answers.FullHand(unit, live).write(view.hand)
+            answers.FullHand(unit, live, refereed.envelopes).write(view.hand)
 
 
 def _began(full: answers.FullHand, refereed: RefereedHand) -> Began:
@@ -205,33 +207,35 @@ class TableServicer:
         request_id, body = requests.request_id(request.request_id), requests.body_digest(request)
         if who.role is Role.PUBLIC:
             # The look-up is the authorisation, and request ids are the seat's.
-            seat, guard = request.seat, self._token_guard(hand, request.seat, request.token)
-            return Command(f"{hand.hex()}/{seat}", made, request_id, body, guard)
-        return Command(who.owner, self._for(who, made, hand, by_token=True), request_id, body)
+            acts = isinstance(request, pb.ActRequest)
+            claim = table_requests.act_claim(request) if acts else table_requests.leave_claim(request)
+            return Command(f"{hand.hex()}/{claim.seat}", made, request_id, body, self._guard(hand, claim))
+        return Command(who.owner, self._for(who, made, hand, by_claim=True), request_id, body)
 
     def _for(
-        self, who: Caller, run: Callable[[Unit], T], hand: bytes, *, by_token: bool = False
+        self, who: Caller, run: Callable[[Unit], T], hand: bytes, *, by_claim: bool = False
     ) -> Callable[[Unit], T]:
         """Returns work that is done only with a hand that its caller may reach: a room its own tables'.
 
-        Where the work looks at a token itself (`by_token`), that is enough for a local caller, as for the public.
+        Where the work looks at a token or proof itself (`by_claim`), that is enough for a local caller, as for others.
         """
 
         def checked(unit: Unit) -> T:
-            if who.role is Role.ROOM or (who.role is Role.LOCAL and not by_token):
+            if who.role is Role.ROOM or (who.role is Role.LOCAL and not by_claim):
                 unit.own_hand(hand, who.owner)
             return run(unit)
 
         return describing_hand(checked, hand, who.owner)
 
-    def _token_guard(self, hand: bytes, seat: int, token: bytes) -> Callable[[Unit], None]:
-        """Returns what refuses everything but a seat's token in one way: unknown hands, other seats, wrong tokens."""
+    def _guard(self, hand: bytes, claim: Claim) -> Callable[[Unit], None]:
+        """Returns what refuses all that is not a seat's own in one way: unknown hands, other seats, wrong claims."""
 
         def guard(unit: Unit) -> None:
             try:
-                require_token(self._tables.tokens_of(unit, hand), seat, token)
+                require_player(self._tables.recorded(unit, hand), claim, once=True)
             except Refused:
-                raise Refused(Reason.WRONG_TOKEN, "this is not the token of a seat in this hand") from None
+                what = "proof" if claim.proof else "token"
+                raise claim.refusal(f"this is not the {what} of a seat in this hand") from None
 
         return guard
 
@@ -284,22 +288,23 @@ class TableServicer:
         self, request: pb.WatchHandRequest, who: Caller, connection: str
     ) -> tuple[RefereedHand, Began, Closing | None]:
         """Reads a hand as it is durable, with its proofs, for eyes that may see it."""
-        hand, seat, token = requests.hand_id(request.hand_id), request.seat, request.token
-
-        guard = self._token_guard(hand, seat, token) if who.role is Role.PUBLIC and seat != RAIL else None
+        hand = requests.hand_id(request.hand_id)
+        claim = None if request.seat == RAIL else table_requests.watch_claim(request)
+        guard = self._guard(hand, claim) if who.role is Role.PUBLIC and claim is not None else None
+        by_claim = claim is not None and not claim.empty
 
         def run(unit: Unit) -> tuple[RefereedHand, Began, Closing | None]:
             if guard is not None:
                 guard(unit)
             refereed = self._tables.load(unit, hand)
-            if seat != RAIL:
-                require_token(refereed.tokens, seat, token)
+            if claim is not None and not (claim.empty and refereed.is_sealed(claim.seat)):
+                require_player(refereed, claim)  # a sealed seat's own cards are sealed: its room may pass them on
             live, closing = unit.hand(hand), None
-            full = answers.FullHand(unit, live)
+            full = answers.FullHand(unit, live, refereed.envelopes)
             if live.close is not None:
                 closing = Closing(unit.entry(live.close), types_pb2.Hand())
                 full.write(closing.hand)
                 unit.receipt_into(closing, "receipt", live.close)
             return refereed, _began(full, refereed), closing
 
-        return await self._engine.do(self._for(who, run, hand, by_token=seat != RAIL), connection)
+        return await self._engine.do(self._for(who, run, hand, by_claim=by_claim), connection)

@@ -1,14 +1,17 @@
 """From TableService's requests to values whose form has been checked; what depends on a hand's state comes later."""
 
 from dealer.core.ids import MAX_INTEGER
+from dealer.core.seats import LEAVE, WATCH
 from dealer.errors import Reason, Refused
 from dealer.games.plans import SEVEN_CARD_STUD_HI_LO
+from dealer.service.referee.players import Claim
 from dealer.service.rpc.requests import (
     GAMES_BY_ENUM,
     REVEALS,
     contributors,
     hand_number,
     require_seats,
+    seat_keys,
     seats,
     table_id,
 )
@@ -52,6 +55,7 @@ def opening(request: pb.StartHandRequest) -> tuple[Opening, Lineup, int]:
             reveal=reveal,
             invited=contributors(request.contributors),
             number=hand_number(request.number),
+            seat_keys=seat_keys(request.seat_keys, numbers),
         ),
         lineup,
         request.action_seconds or DEFAULT_ACTION_SECONDS,
@@ -64,6 +68,23 @@ def option(request: pb.ActRequest) -> Option:
     if action is None:
         raise Refused(Reason.INVALID_ACTION, "action must be set to a known action")
     return Option(action, request.amount)
+
+
+def act_claim(request: pb.ActRequest) -> Claim:
+    """Reads by what a seat acts."""
+    seat, chosen = one_seat(request.seat), option(request)
+    action = chosen.action.replace("-", "_")
+    return Claim(seat, action, chosen.amount, request.token, request.proof)
+
+
+def leave_claim(request: pb.LeaveHandRequest) -> Claim:
+    """Reads by what a seat's player leaves."""
+    return Claim(one_seat(request.seat), LEAVE, 0, request.token, request.proof)
+
+
+def watch_claim(request: pb.WatchHandRequest) -> Claim:
+    """Reads by what somebody watches with a seat's eyes."""
+    return Claim(one_seat(request.seat), WATCH, 0, request.token, request.proof)
 
 
 def watcher(request: pb.WatchHandRequest) -> tuple[int, int]:

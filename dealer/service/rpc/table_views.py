@@ -227,9 +227,14 @@ def _seats(refereed: RefereedHand) -> Iterator[pb.TableSeat]:
 
 
 def _card(card: TableCard, *, open_: bool, face: Face | None = None) -> types_pb2.Card:
-    """Returns a card with all that is needed to check it, or only where it lies."""
+    """Returns a card with all that is needed to check it, or only where it lies.
+
+    A sealed seat's down card is sealed until it is shown, which its `face` then says.
+    """
     shown = types_pb2.Card(position=card.position, seat=card.seat, face=FACE[face or card.face])
-    if open_:
+    if open_ and card.sealed and face is None:
+        shown.sealed = card.sealed
+    elif open_:
         shown.card, shown.salt = card.card, card.salt
     return shown
 

@@ -60,6 +60,12 @@ def make_envelopes(state: HandState, keys: Mapping[int, bytes], seed: Seed) -> d
     return envelopes
 
 
+def secrets_of(live: LiveHand) -> dict[int, bytes]:
+    """Returns the secrets that the dealer shares with the sealed seats of a hand in play."""
+    state = live.state
+    return {seat: sealing.seat_secret(state.hand, seat, live.known_secrets().seed) for seat, _ in state.seat_keys}
+
+
 Seals = Callable[[Dealt], bytes]
 """Gives a down card of a sealed seat, sealed; b"" of any other card."""
 
@@ -74,8 +80,7 @@ def seals_of(live: LiveHand) -> Seals:
     state = live.state
     if not state.seat_keys:
         return no_seals
-    deck, seed, sealed = live.known_deck(), live.known_secrets().seed, {seat for seat, _ in state.seat_keys}
-    secrets = {seat: sealing.seat_secret(state.hand, seat, seed) for seat in sealed}
+    deck, secrets = live.known_deck(), secrets_of(live)
 
     def seal(card: Dealt) -> bytes:
         position, seat, face = card

@@ -61,8 +61,23 @@ def test_an_offered_hand_is_read_back_with_its_lock_and_its_end() -> None:
     assert record.lock(left).state.left == {2}
 
 
+def test_a_record_with_sealed_seats_has_a_version_of_its_own_and_gives_them_back() -> None:
+    lineup = Lineup(hi_lo=False, stakes=STAKES, seats=(1, 2), stacks=(1000, 500))
+    offered = record.begin(bytes(16), Heading("id", "t", 7), lineup, 30, {1: b"a" * 32}, offered=True)
+    assert offered.fresh[0].startswith(b'{"version":4,')
+    locked = record.lock(record.seal(offered, {2: b"s" * 32}, {2: b"e" * 80}))
+    card = TableCard(0, 2, Face.DOWN, "Ah", bytes(32), sealed=b"c" * 50)
+    dealt = record.deal(
+        locked, "third", [card, TableCard(1, 1, Face.UP, "2c", bytes(32)), TableCard(2, 2, Face.UP, "3c", bytes(32))]
+    )
+    for hand in (offered, locked, dealt):
+        assert record.read_record(hand.fresh) == replace(hand, fresh=())
+        assert hand.is_sealed(2)
+        assert not hand.is_sealed(1)
+
+
 def test_a_record_of_a_later_version_is_refused() -> None:
     hand = played()
-    later = hand.fresh[0].replace(b'"version":3', b'"version":4')
-    with pytest.raises(ValueError, match="version 4"):
+    later = hand.fresh[0].replace(b'"version":3', b'"version":5')
+    with pytest.raises(ValueError, match="version 5"):
         record.read_record([later, *hand.fresh[1:]])

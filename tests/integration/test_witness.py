@@ -314,13 +314,21 @@ def test_ten_thousand_logs_in_one_witness() -> None:
         store = Store(base / "w")
         store.add_logs(VerifierKey(room.origin, derive_key_id(room.origin, public), public) for room in rooms)
         store.close()
-        with serving(base / "w", "--rate", "1000") as (port, _):
+        with serving(base / "w", "--rate", "1000") as (port, process):
             threads = [threading.Thread(target=grow, args=(chosen[start::4], port)) for start in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
+            process.kill()
+            process.wait()
         assert sorted(done) == [200] * 2 * len(chosen) + [422] * len(chosen)
+        with serving(base / "w", "--rate", "1000") as (port, _):  # what it signed, it remembers
+            for room in chosen:
+                assert ask(port, request(room, FORK[:39], 5)).status == 409
+                assert ask(port, request(room, FORK, 40)).status == 422
+                assert ask(port, request(room, RAWS, 40)).status == 200
+            assert ask(port, request(rooms[1], FORK[:39], 0)).status == 200
         store = Store(base / "w")
         held = {log.held.origin: log.held.size for log in store.logs()}
         store.close()

@@ -283,7 +283,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
     from dealer.service.settings import Limits, Settings
     from dealer.service.writer.sources import Sources
     from dealer.store.datadir import DataDir
-    from dealer.store.escrow import read_escrow_public
+    from dealer.store.escrow import read_escrow_public, trial_escrow
     from dealer.store.owners import read_owners
 
     configure(log_format, log_level)
@@ -329,6 +329,8 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         ),
         shared=shared,
     )
+    if dev and escrow is None:
+        escrow = trial_escrow(data.root)
     key = read_escrow_public(escrow) if escrow else None
     if settings.anywhere:
         click.echo(

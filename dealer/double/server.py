@@ -21,7 +21,7 @@ from dealer.service.settings import Settings
 from dealer.service.writer.change import Unit
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
-from dealer.store.escrow import EscrowKey
+from dealer.store.escrow import PRIVATE, EscrowKey, make_escrow_pair
 
 ORIGIN = "test.invalid/double"
 """No domain can be called like this, so nobody's log is mistaken for a double's (RFC 2606)."""
@@ -37,6 +37,7 @@ class Double(Dealer):
         clock: its time.
         contribution_milliseconds: after so long on this clock an offer ends; 0: only when asked.
         verifier_key: of its log; another one each time.
+        escrow_private: what opens its sealed hands, the line of a key file; empty where an auditor's key was given.
     """
 
     services = (*Dealer.services, "dealer.v1.TestDoubleService")
@@ -46,6 +47,10 @@ class Double(Dealer):
         data = DataDir.at(folder)
         data.init(ORIGIN)
         self.verifier_key = data.signer().verifier_key
+        self.escrow_private = ""
+        if escrow is None:
+            private, public = make_escrow_pair()
+            self.escrow_private, escrow = f"{PRIVATE} {private}", EscrowKey(bytes.fromhex(public))
         self.stacked: dict[tuple[str, int], StackedDeck] = {}
         self.faults = Faults()
         self._opened: dict[str, int] = {}

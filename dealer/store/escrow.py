@@ -86,6 +86,18 @@ def read_escrow_public(path: Path) -> EscrowKey:
     return key
 
 
+def trial_escrow(folder: Path) -> Path:
+    """Returns the public half of a pair for trials, made once in the dealer's own folder.
+
+    Raises:
+        KeyFileError: it cannot be written.
+    """
+    public = folder / "trial-escrow.pub"
+    if not public.exists():
+        write_escrow_pair(folder / "trial-escrow")
+    return public
+
+
 def write_escrow_pair(out: Path) -> tuple[Path, Path]:
     """Makes an auditor's pair: `OUT.key`, 0600, and `OUT.pub`.
 

@@ -1,6 +1,7 @@
 """Bad input of each kind: the code, the reason, and nothing changed."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -9,6 +10,7 @@ import pytest
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import log_pb2
 from dealer.v1 import types_pb2 as t
+from tests.integration.inside import dealer_inside
 from tests.integration.running import Room, error_info, refusal, rid, running
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -45,7 +47,6 @@ OPENINGS: list[tuple[str, dict[str, Any], grpc.StatusCode, str]] = [
     ("seat 256", {"seats": [1, 256]}, INVALID, "INVALID_SEATS"),
     ("an unset reveal", {"reveal": 0}, INVALID, "INVALID_REVEAL"),
     ("an unknown reveal", {"reveal": 7}, INVALID, "INVALID_REVEAL"),
-    ("sealed without an escrow key", {"reveal": t.REVEAL_SEALED}, FAILED, "NO_ESCROW_KEY"),
     ("another number", {"number": 2}, FAILED, "WRONG_NUMBER"),
     ("a number beyond 2^53", {"number": 2**53}, INVALID, "INVALID_NUMBER"),
     ("a contributor without an id", {"contributors": invited(id="")}, INVALID, "INVALID_CONTRIBUTORS"),
@@ -72,6 +73,13 @@ def test_a_hand_is_not_opened_with(room: Room, fields: dict[str, Any], code: grp
         room.open(**{"table": "refused", **fields})
     assert refusal(caught.value) == (code, reason)
     assert log_size(room) == before
+
+
+async def test_no_sealed_hand_without_an_escrow_key(tmp_path: Path) -> None:
+    async with dealer_inside(tmp_path / "data") as (_, room):
+        with pytest.raises(grpc.RpcError) as caught:
+            await room.open(reveal=t.REVEAL_SEALED)
+        assert refusal(caught.value) == (FAILED, "NO_ESCROW_KEY")
 
 
 def test_a_table_has_one_hand_in_play(room: Room) -> None:

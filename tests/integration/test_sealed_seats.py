@@ -232,5 +232,15 @@ def test_kills_repeats_and_the_record(tmp_path: Path) -> None:
         assert "seat 3" in explained.stdout
 
 
+def test_a_dealer_for_trials_has_an_escrow_key_of_its_own(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as dealer:
+        hand, players = opened(dealer.room(), "t", (1, 2), (1,))
+        dealer.kill()
+        room = dealer.start().room()
+        players[1].open(down(room.deal(hand.hand_id, t.STREET_THIRD).cards, 1)[0])
+        room.void(hand.hand_id)
+        assert dealer.audit(tmp_path / "log", "--escrow-key", tmp_path / "data" / "trial-escrow.key").returncode == 0
+
+
 def encoded(message: Message) -> bytes:
     return message.SerializeToString(deterministic=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import signal
@@ -147,6 +148,10 @@ def _pinned(key: VerifierKey | None, policy: Policy | None) -> VerifierKey:
     return next(iter(keys))
 
 
+class _StopError(BaseException):
+    """The monitor is to end in the middle of a look, which it can at any moment."""
+
+
 class _Watch:
     """A monitor at work: what it sees, whom it tells, and when it looks again."""
 
@@ -164,6 +169,7 @@ class _Watch:
         self._once = once
         self._metrics: Metrics | None = None
         self._stop = threading.Event()
+        self._looking = False
 
     def close(self) -> None:
         self._memory.close()
@@ -187,18 +193,26 @@ class _Watch:
 
     def follow(self, every: int) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stop.set())
+            signal.signal(number, self._end)
         say(f"monitoring {self._address}")
-        while not self._stop.is_set():
-            begun = time.monotonic()
-            self.look()
-            took = time.monotonic() - begun
-            self._stop.wait(max(every - took, min(took, every)))
+        with contextlib.suppress(_StopError):
+            while not self._stop.is_set():
+                begun = time.monotonic()
+                self.look()
+                took = time.monotonic() - begun
+                self._stop.wait(max(every - took, min(took, every)))
+
+    def _end(self, *_: object) -> None:
+        self._stop.set()
+        if self._looking:
+            raise _StopError
 
     def look(self) -> Looked:
         now = int(time.time())
+        self._looking = True
         with entries_bar() as progress:
             looked = self._follower.look(now, progress)
+        self._looking = False
         alarms.take(looked, self._memory, now, self._max_age)
         if self._metrics is not None:
             self._metrics.take(looked, self._memory, now)
@@ -214,6 +228,8 @@ class _Watch:
     def _tell(self) -> None:
         """Tells what nobody was told yet, in order; what could not be told is told again after the next look."""
         for news in self._memory.news():
+            if self._stop.is_set():
+                return
             if self._command and not self._run(news.said):
                 return
             self._print(news.said)

@@ -36,8 +36,8 @@ from audit.whole.stretch import BUNDLES, SEED_KEY_BYTES, HandResults, Job, Stret
 BATCH = 64
 STRETCH = BUNDLES * WIDTH
 """Entries in a stretch."""
-KEEP_EVERY = 64
-"""After so many stretches of a long way, some ten seconds' worth, a course is kept."""
+KEEP_EVERY = 16
+"""After so many stretches of a long way, some seconds' worth, a course is kept."""
 MISSING_IN_A_ROW = 1000
 """After so many bundles that are not there the rest of a log counts as not there: a checkpoint may claim any size."""
 

@@ -235,6 +235,7 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @option("--insecure-listen-anywhere", is_flag=True, help="Listen without TLS off the loopback, behind a mesh's own.")
 @option("--escrow-public-key", type=_PATH, default=None, help="The auditor's public key file; allows sealed hands.")
 @option("--dev", is_flag=True, help="Make the data folder if there is none.")
+@option("--log-listen", default=None, help="HOST:PORT of the static log over plain HTTP, for who has no web server.")
 @option("--metrics-listen", default=None, help="HOST:PORT on the loopback for Prometheus.")
 @option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
 @option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
@@ -306,6 +307,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
         tls=tls,
         anywhere=options["insecure_listen_anywhere"],
         public_rail=options["public_rail"],
+        log=options["log_listen"],
         metrics=options["metrics_listen"],
         reflection=options["reflection"],
         publish_seconds=options["publish_seconds"],

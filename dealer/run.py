@@ -17,6 +17,7 @@ class Server(Protocol):
 
     addresses: list[str]
     public_address: str | None
+    log_address: str | None
     failed: asyncio.Event
 
     async def start(self) -> None:
@@ -59,7 +60,8 @@ def run_until_stopped(server: Server, *more: str) -> None:
         try:
             public = [] if server.public_address is None else [f"the public calls {server.public_address}"]
             where = [f"listening on {address}" for address in server.addresses]
-            click.echo("\n".join([*where, *public, *more]))
+            static = [] if server.log_address is None else [f"the log is at http://{server.log_address}"]
+            click.echo("\n".join([*where, *public, *static, *more]))
             sys.stdout.flush()
             ends = [asyncio.ensure_future(event.wait()) for event in (stopped, server.failed)]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

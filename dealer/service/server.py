@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from dealer.code_digest import code_digest, version
 from dealer.log.tiles import published_checkpoint
 from dealer.service.housekeeping import Housekeeping, Parts
+from dealer.service.log_http import serve_log
 from dealer.service.metrics import Metrics
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc.certificates import (
@@ -133,6 +134,7 @@ class Dealer:
         self.addresses: list[str] = []
         self.version, self.code_digest = version(), code_digest()
         self.public_address: str | None = None
+        self.log_address: str | None = None
         self.port = 0
 
     @property
@@ -286,6 +288,12 @@ class Dealer:
                     where.host, where.port, lambda: self.engine.health.writer, lambda: self.engine.health.serving
                 )
             )
+        if self._settings.log is not None:
+            address = parse_address(self._settings.log)
+            if not isinstance(address, Tcp):
+                raise ListenError("the static log is served on a port")
+            self.log_address, close = serve_log(self._data.public, address)
+            self._held.callback(close)
         await self._housekeeping.show_health()
         self._servers = servers
         for server in servers:

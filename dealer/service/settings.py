@@ -83,6 +83,7 @@ class Settings:
         tls: files of TLS; None: everybody on the loopback is local.
         anywhere: whether a listener without TLS may be off the loopback, for a mesh that brings its own.
         public_rail: whether the public may watch the rail of the referee's hands.
+        log: HOST:PORT of the static log over plain HTTP; None: a web server serves it.
         metrics: HOST:PORT for Prometheus; None: no metrics are served.
         reflection: whether server reflection is on.
         publish_seconds: at most so often the static log moves on; at least 1.
@@ -105,6 +106,7 @@ class Settings:
     tls: Tls | None = None
     anywhere: bool = False
     public_rail: bool = False
+    log: str | None = None
     metrics: str | None = None
     reflection: bool = True
     publish_seconds: float = 1.0

@@ -16,7 +16,8 @@ from tests.integration.web_servers import serves_the_log
 from tests.vectors.places import FOREIGN
 
 LOG = FOREIGN / "golden-log-200"
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+ROOT = Path(__file__).parents[2]
+OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def block(kind: str) -> str:
@@ -59,3 +60,27 @@ def test_caddy_as_the_page_has_it(tmp_path: Path) -> None:
         finally:
             process.terminate()
             process.wait(60)
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is missing")
+@pytest.mark.parametrize("where", ["docs/operations.md", "deploy/nginx.conf"])
+def test_nginx_as_the_page_and_the_deployed_file_have_it(tmp_path: Path, where: str) -> None:
+    port = free_port()
+    # nginx gives up root for a user that cannot read this test's folder.
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    if where == "docs/operations.md":
+        http = f"http {{ access_log off; types {{ }} {block('nginx')} }}"
+        text = f"pid {tmp_path}/pid; events {{ }}\n{http}"
+    else:
+        text = (ROOT / where).read_text("utf-8").replace("/tmp/nginx.pid", f"{tmp_path}/pid")
+        assert "root /data/public;" in text
+        text = text.replace("/data/public", str(LOG))
+    (tmp_path / "nginx.conf").write_text(user + re.sub(r"listen \d+;", f"listen 127.0.0.1:{port};", text))
+    command = ["nginx", "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "errors"), "-g", "daemon off;"]
+    process = subprocess.Popen(command)
+    try:
+        wait_for(port, process)
+        serves_the_log(port, LOG)
+    finally:
+        process.terminate()
+        process.wait(60)

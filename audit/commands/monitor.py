@@ -25,6 +25,7 @@ from audit.commands.options import (
     escrow_key_option,
     escrow_keys,
     format_option,
+    host_and_port,
     key_option,
     max_age_option,
     policy_option,
@@ -175,9 +176,7 @@ class _Watch:
         self._memory.close()
 
     def serve_metrics(self, listen: str) -> None:
-        host, colon, port = listen.rpartition(":")
-        if not (colon and host and port.isdecimal() and int(port) < 65536):
-            raise click.BadParameter(f"{listen!a}: expected HOST:PORT", param_hint="--metrics-listen")
+        host, port = host_and_port(listen, "--metrics-listen")
         try:
             from audit.monitor.metrics import Metrics
         except ModuleNotFoundError as error:
@@ -186,7 +185,7 @@ class _Watch:
             ) from None
         self._metrics = Metrics()
         try:
-            bound = self._metrics.serve(host.strip("[]"), int(port))
+            bound = self._metrics.serve(host, port)
         except OSError as error:
             raise InputError(f"{listen} cannot be listened on: {error.strerror or error}") from None
         say(f"metrics are served on http://{host}:{bound}/metrics")

@@ -167,6 +167,18 @@ def demand(policy: Policy | None, max_age: int | None, key: VerifierKey | None) 
     return Demand(policy, int(time.time()), max_age)
 
 
+def host_and_port(text: str, option: str) -> tuple[str, int]:
+    """Returns what HOST:PORT says, without the brackets of an address of IPv6.
+
+    Raises:
+        click.BadParameter: it says something else.
+    """
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isdecimal() and int(port) < 65536):
+        raise click.BadParameter(f"{text!a}: expected HOST:PORT", param_hint=option)
+    return host.strip("[]"), int(port)
+
+
 key_option = click.option(
     "--key",
     type=VerifierKeyType(),

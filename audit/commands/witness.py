@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from audit.commands.options import VerifierKeyType, read_file
+from audit.commands.options import VerifierKeyType, host_and_port, read_file
 from audit.errors import FormatError, InputError
 from audit.plural import counted
 from audit.report.console import console
@@ -153,13 +153,11 @@ def conflicts(data_dir: Path) -> None:
 )
 def serve(data_dir: Path, listen: str, rate: float) -> None:
     """Answer `add-checkpoint` over HTTP, behind a web server with TLS, until SIGTERM or Ctrl-C."""
-    host, colon, port = listen.rpartition(":")
-    if not (colon and host and port.isdecimal() and int(port) < 65536):
-        raise click.BadParameter(f"{listen!a}: expected HOST:PORT", param_hint="--listen")
+    place = host_and_port(listen, "--listen")
     with _opened(data_dir) as store:
         keeper = Keeper(store, rate=rate)
         try:
-            _serve(host.strip("[]"), int(port), keeper)
+            _serve(*place, keeper)
         finally:
             keeper.close()
 

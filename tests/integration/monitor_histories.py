@@ -7,7 +7,6 @@ reads a bundle at a time, `verify` a log of this length in one piece.
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import random
@@ -24,67 +23,81 @@ from audit.monitor import alarms
 from audit.monitor.follow import Follower, Looked
 from audit.monitor.memory import FILE, Memory
 from audit.report.verify_json import report_members
+from audit.tlog.tiles import WIDTH
 from audit.whole import asking
 from audit.whole import verify as whole
 from audit.whole.report import Report
 from audit.whole.verify import Options, verify
 from tests.attacks.judging import ESCROW, MemoryLog
-from tests.attacks.maker import Book, Draft, Entry, Signer, canonical, contributors, honest_hands, log_files
+from tests.attacks.maker import Book, Draft, Signer, canonical, contributors, honest_hands, log_files
 from tests.attacks.test_random_mutations import mutate
 
 SIGNER = Signer()
 NOW = 1_800_000_000
-ENTRIES = 420
+ENTRIES = 640
 Files = dict[str, bytes]
 """A static log by path: one thing that a log shows."""
 
 
-def honest() -> list[Entry]:
-    """A log of many small hands at five tables, some of every kind among them, and always some that are open."""
+def honest(*, repeats: bool = False) -> list[bytes]:
+    """A log of many small hands at five tables, some of every kind among them, and always some that are open.
+
+    With `repeats` it is not honest: seeds and ids of the first bundle come again in the last one.
+    """
     rng = random.Random(0)
     book, numbers = Book(SIGNER), Counter[str]()
     free, kinds = [f"table-{number}" for number in range(5)], honest_hands()
     opened: list[tuple[str, Draft, int, bool]] = []
+    early: list[Draft] = []
     while len(book.entries) < ENTRIES:
         if not free or (opened and rng.random() < 0.4):
             table, draft, at, dealt = opened.pop(rng.randrange(len(opened)))
             book.add(draft.close(at) if dealt else draft.lost(at))
             free.append(table)
             continue
-        label = f"hand {len(book.entries)}"
+        at = len(book.entries)
+        label = f"hand {at}"
         table = free.pop(rng.randrange(len(free)))
         numbers[table] += 1
         dealt = rng.random() < 0.08
+        again = rng.choice(early) if repeats and at > 2 * WIDTH and rng.random() < 0.2 else None
+        if again is not None and not dealt:
+            label = again.label
         if dealt:
             of = rng.choice(kinds)
             values = contributors(label, *of.values)
-            draft = replace(of, label=label, table=table, number=numbers[table], values=values, seed=b"", escrowed=None)
+            seed = again.seed if again is not None else b""
+            draft = replace(
+                of, label=label, table=table, number=numbers[table], values=values, seed=seed, escrowed=None
+            )
             at = book.add(draft.commit(book.add(draft.offer()) if values else None))
+            if at < WIDTH:
+                early.append(draft)
         else:
             draft = Draft(label, table=table, number=numbers[table], values=contributors(label, "a"))
             at = book.add(draft.offer())
         opened.append((table, draft, at, dealt))
-    return [json.loads(raw) for raw in book.raws()]
+    return book.raws()
 
 
-def history(rng: random.Random, entries: list[Entry], said: Counter[str]) -> Iterator[Files]:
+def history(rng: random.Random, raws: list[bytes], said: Counter[str]) -> Iterator[Files]:
     """Yields what a log shows, one state after the other."""
-    entries = copy.deepcopy(entries)
+    raws = list(raws)
     size = 0
     damaged: Files = {}
     known: set[str] = set()
     for _ in range(rng.choice([2, 3, 4])):
-        before, size = size, min(ENTRIES, size + rng.choice([0, 1, 30, 120, 256, 290]))
+        before, size = size, min(ENTRIES, size + rng.choice([0, 1, 30, 256, 290, 400]))
         what = rng.choice(["honest", "honest", "mutated", "forked", "rolled back", "damaged", "missing"])
         said[what] += 1
         if what == "rolled back" and before:
             size = rng.randrange(before)
         elif what in ("mutated", "forked"):
             at = min(before, ENTRIES - 20) if what == "mutated" else rng.randrange(before + 1) // 2
-            new = entries[at:]
+            new = [json.loads(raw) for raw in raws[at : at + 60]]
             mutate(new, rng)
-            entries[at:] = new
-        files = log_files(SIGNER, [canonical(entry) for entry in entries[:size]])
+            raws[at : at + 60] = map(canonical, new)
+        files = log_files(SIGNER, raws[:size])
         # A monitor reads what is new, so that is what is damaged; for good, for of what is mended it says what it saw.
         where = rng.choice(sorted({"checkpoint", *files.keys() - known}))
         known |= files.keys()
@@ -153,21 +166,23 @@ def differences(found: Report, expected: Report) -> dict[str, object]:
 
 def main(base: Path, first: int, last: int) -> None:
     asking.PUBLISH_SECONDS = 0.0
-    entries = honest()
+    plain = honest()
+    logs = plain, plain, honest(repeats=True)
     said: Counter[str] = Counter()
     for number in range(first, last):
         rng = random.Random(f"kills {number}")
         folder = base / str(number)
-        for state, files in enumerate(history(random.Random(number), entries, said)):
+        for state, files in enumerate(history(random.Random(number), logs[number % 3], said)):
             earlier = since(folder)
             (whole.BUNDLES, whole.STRETCH) = (8, 2048)
             expected = verify(MemoryLog(files), Options(SIGNER.verifier, ESCROW, earlier))
             (whole.BUNDLES, whole.STRETCH) = (1, 256)
             if rng.random() < 0.6:
-                said["kills"] += killed(folder, files, rng.randrange(1, 30))
+                said["kills"] += killed(folder, files, rng.randrange(1, 16))
             found, _ = looked(folder, files)
             assert not (wrong := differences(found.report, expected)), (number, state, wrong)
             said[expected.verdict] += 1
+            said["seed"] += any(each.check == "seed" for each in expected.findings)
             said["looks"] += 1
     print(json.dumps(said))
 

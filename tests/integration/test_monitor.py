@@ -91,13 +91,13 @@ class Watched:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_monitor_finds_what_verify_finds_wherever_it_is_killed(half: int) -> None:
-    """200 histories: honest, forked, rolled back, mutated, damaged, with hands that are open at every state."""
+    """200 histories: honest, forked, rolled back, mutated, damaged; with open hands, and seeds that come again."""
     with quick_folder() as base:
         command = [sys.executable, "-m", "tests.integration.monitor_histories", str(base)]
         done = subprocess.run([*command, str(100 * half), str(100 * half + 100)], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     said = json.loads(done.stdout)
-    happened = ("honest", "mutated", "forked", "rolled back", "damaged", "missing", "incomplete", "unreadable")
+    happened = ("honest", "mutated", "forked", "rolled back", "damaged", "missing", "incomplete", "unreadable", "seed")
     assert min(said[each] for each in happened) > 15, said
     assert min(said["kills"], said["invalid"]) > 80, said
 

@@ -42,7 +42,7 @@ Files = dict[str, bytes]
 def honest(*, repeats: bool = False) -> list[bytes]:
     """A log of many small hands at five tables, some of every kind among them, and always some that are open.
 
-    With `repeats` it is not honest: seeds and ids of the first bundle come again in the last one.
+    With `repeats` it is not honest: seeds and ids of the first bundle come again.
     """
     rng = random.Random(0)
     book, numbers = Book(SIGNER), Counter[str]()
@@ -60,7 +60,7 @@ def honest(*, repeats: bool = False) -> list[bytes]:
         table = free.pop(rng.randrange(len(free)))
         numbers[table] += 1
         dealt = rng.random() < 0.08
-        again = rng.choice(early) if repeats and at > 2 * WIDTH and rng.random() < 0.2 else None
+        again = rng.choice(early) if repeats and at > WIDTH and rng.random() < 0.2 else None
         if again is not None and not dealt:
             label = again.label
         if dealt:

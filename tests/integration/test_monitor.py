@@ -191,6 +191,19 @@ def test_a_log_that_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     assert watched.said() == ["ends unreadable"]
 
 
+def test_what_came_damaged_is_read_again(tmp_path: Path) -> None:
+    """By one process, which need not read what it has read a moment ago."""
+    raws = small_hands(150)
+    files = log_files(SIGNER, raws)
+    good = files["tile/entries/001.p/44"]
+    with closing(Memory(tmp_path / "m", SIGNER.verifier, NOW)) as memory:
+        follower = Follower(MemoryLog(files), SIGNER.verifier, Options(escrow=ESCROW), memory, "1")
+        files["tile/entries/001.p/44"] = good[:-1] + b"?"
+        assert {each.check for each in follower.look(NOW).report.findings} > {"checkpoint"}
+        files["tile/entries/001.p/44"] = good
+        assert follower.look(NOW).report.findings == ()
+
+
 def test_no_quorum_for_too_long(tmp_path: Path) -> None:
     policy = parse(policy_text([SIGNER.verifier]).encode())
     watched = Watched(tmp_path / "m", policy, max_age=3600)

@@ -1,6 +1,7 @@
 """One life of the simulated dealer, from its start to its end: the real one, without sockets and threads."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
@@ -20,6 +21,8 @@ from dealer.store.vault import Vault
 from simulation.loop import Clock, Loop
 
 READY_KEYS = 8
+# A killed dealer's calls are thrown away from outside, where no span of theirs is current: that is no news.
+logging.getLogger("opentelemetry.context").disabled = True
 Reply = Callable[[bytes | None, grpc.aio.AioRpcError | None], None]
 
 

@@ -32,6 +32,23 @@ def test_the_log_is_served_with_its_headers(dealer: Running) -> None:
     serves_the_log(port(dealer), dealer.data / "public")
 
 
+def test_what_a_checkpoint_has_shown_can_be_read(dealer: Running) -> None:
+    """Partial tiles stay for every tree that a reader may have seen."""
+    room = dealer.room()
+    shown: list[int] = []
+    deadline = time.monotonic() + 60
+    while len(shown) < 4:
+        assert time.monotonic() < deadline
+        size = int(get(port(dealer), "/checkpoint")[2].split(b"\n")[1])
+        if size not in shown:
+            shown.append(size)
+            room.void(room.open(f"later-{size}").hand_id)
+        for width in shown:
+            for kind in ("0", "entries"):
+                assert get(port(dealer), f"/tile/{kind}/000.p/{width}")[0] == 200, width
+        time.sleep(0.1)
+
+
 def test_nothing_else_is_served(dealer: Running) -> None:
     for path in ("/../log.key", "/tile/../../log.key", "/db/cutcard.sqlite3", "//etc/passwd", "/tile/0/%2e%2e/000"):
         assert get(port(dealer), path)[0] == 404, path

@@ -9,10 +9,12 @@ from dealer.client.client import Client
 from dealer.client.contribution import Contribution
 from dealer.client.errors import CallError, CheckError, ClientError, LostError, UsageError
 from dealer.client.hand import Hand
+from dealer.client.hand_seat import HandSeat
 from dealer.client.receipts import Proven, prove
-from dealer.client.seat import Seat
+from dealer.client.sealed import SeatKey
+from dealer.client.seat import Seat, Through
 from dealer.client.shards import Shard, ShardedClient
-from dealer.client.sync import SyncClient, SyncHand, SyncSeat, SyncTable
+from dealer.client.sync import SyncClient, SyncHand, SyncHandSeat, SyncSeat, SyncTable
 from dealer.client.table import Table
 from dealer.client.tls import tls_credentials
 from dealer.client.values import Card, HandInPlay, Opener
@@ -28,20 +30,24 @@ __all__ = [
     "Contribution",
     "Hand",
     "HandInPlay",
+    "HandSeat",
     "LostError",
     "Opener",
     "Proven",
     "Retry",
     "Seat",
+    "SeatKey",
     "Seen",
     "Shard",
     "ShardedClient",
     "Stakes",
     "SyncClient",
     "SyncHand",
+    "SyncHandSeat",
     "SyncSeat",
     "SyncTable",
     "Table",
+    "Through",
     "UsageError",
     "prove",
     "tls_credentials",

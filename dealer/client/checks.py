@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard
 from uuid import UUID
 
 from dealer.client.errors import CheckError
@@ -27,6 +27,7 @@ from dealer.core.deck import SALT_BYTES, Deck, commit_deck, derive_deck
 from dealer.core.entries import TEST, Escrow
 from dealer.core.hand import BOARD, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.ids import MAX_INTEGER, hand_text
+from dealer.core.seats import ENVELOPE_BYTES, SEALED_BYTES, SeatKeys, seat_key_digest
 from dealer.core.seed import SEED_BYTES, VALUE_BYTES, Seed, contribution_commitment, entropy_digest, escrow_digest, tag
 from dealer.games.showing import highest_showing, lowest_door
 from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
@@ -72,13 +73,18 @@ _OF_A_HAND = (
     ("dealing", "cards left"),
     ("lifecycle", "offer's index"),
     ("lifecycle", "commit's index"),
+    ("lifecycle", "sealed seats"),
 )
 """What of the dealer's view of a hand is compared, each with the check that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The hand that was asked for; `number` is 0 if any later than `after` will do."""
+    """The hand that was asked for; `number` is 0 if any later than `after` will do.
+
+    `seat_keys` are the keys of the seats that are to be sealed; of a hand that somebody else asked for `digests` are
+    what the log has of them.
+    """
 
     table: str
     number: int
@@ -88,6 +94,15 @@ class Asked:
     seats: tuple[int, ...]
     reveal: Reveal
     invited: tuple[tuple[str, bytes], ...]
+    seat_keys: SeatKeys = ()
+    digests: SeatKeys | None = None
+
+    def sealed(self, hand: bytes) -> SeatKeys:
+        """Returns the sealed seats with the digests of their keys, in the order of the seats."""
+        if self.digests is not None:
+            return self.digests
+        keys = dict(self.seat_keys)
+        return tuple((seat, seat_key_digest(hand, seat, keys[seat])) for seat in self.seats if seat in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +120,19 @@ class Committed:
     card_commitments: bytes
     digest: bytes
     escrow: Escrow | None
+
+
+class Opens(Protocol):
+    """Opens the down cards of one sealed seat."""
+
+    seat: int
+
+    def open(self, card: Card, commitments: bytes) -> Card:
+        """Returns a card with its name and salt.
+
+        Raises:
+            CheckError: `opening`: it was kept back, or does not open.
+        """
 
 
 def require(holds: bool, check: str, detail: str) -> None:
@@ -141,8 +169,9 @@ def opened_state(hand: types_pb2.Hand, asked: Asked) -> HandState:
     require(hand.table == asked.table, "lifecycle", f"table: expected {asked.table}, found {hand.table}")
     require(right, "lifecycle", f"the hand's number: expected {wanted}, found {hand.number}")
     require(len(hand.seed_commitment) == HASH_BYTES, "seed", "the seed commitment is not 32 bytes")
+    id_ = UUID(hand.hand_id).bytes
     return HandState(
-        hand=UUID(hand.hand_id).bytes,
+        hand=id_,
         table=asked.table,
         number=hand.number,
         game=asked.game,
@@ -153,6 +182,7 @@ def opened_state(hand: types_pb2.Hand, asked: Asked) -> HandState:
         seed_commitment=hand.seed_commitment,
         deck_commitment=b"" if asked.invited else hand.deck_commitment,
         invited=asked.invited,
+        seat_keys=asked.sealed(id_),
     )
 
 
@@ -181,6 +211,7 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
         state.cards_left,
         offer and offer.index,
         commit and commit.index,
+        [*state.seat_keys],
     )
     found = (
         hand.hand_id,
@@ -198,11 +229,23 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
         hand.cards_left,
         offer_index(hand),
         commit_index(hand),
+        [(each.seat, each.digest) for each in hand.seat_keys],
     )
     if expected != found:
         for (check, name), ours, theirs in zip(_OF_A_HAND, expected, found, strict=True):
             if ours != theirs:
                 raise CheckError(check, f"{name}: expected {_shown(ours)}, found {_shown(theirs)}")
+    check_envelopes(hand, state)
+
+
+def check_envelopes(hand: types_pb2.Hand, state: HandState, *, whole: bool = False) -> None:
+    """Checks that envelopes are there for sealed seats alone, in their form and order; `whole`: for each of them."""
+    sealed = [seat for seat, _ in state.seat_keys]
+    found = [each.seat for each in hand.envelopes]
+    right = found == (sealed if whole else [seat for seat in sealed if seat in found])
+    require(right, "lifecycle", f"envelopes came for the seats {found}, and the seats {sealed} are sealed")
+    cut = [each.seat for each in hand.envelopes if len(each.envelope) != ENVELOPE_BYTES]
+    require(not cut, "lifecycle", f"the envelope of seat {cut[0] if cut else 0} is not {ENVELOPE_BYTES} bytes")
 
 
 def _shown(value: object) -> object:
@@ -311,6 +354,7 @@ def check_cards(
     places: Mapping[str, int],
     *,
     blanks: bool = False,
+    opens: Opens | None = None,
 ) -> tuple[Card, ...]:
     """Checks cards against what has to be dealt, and each against its commitment.
 
@@ -321,6 +365,7 @@ def check_cards(
         commitments: the list, joined.
         places: positions of the cards seen before, by name.
         blanks: whether down cards may come without card and salt: to one who watches, others' do; to a room, none.
+        opens: opens a sealed seat's down cards for its player, who must get them; None: they stay closed.
 
     Raises:
         CheckError: `dealing` for a wrong position, seat or face, or cards too few or too many; `opening` for a card
@@ -328,14 +373,19 @@ def check_cards(
     """
     require(len(messages) == len(dealt), "dealing", f"{len(dealt)} cards were to come, and {len(messages)} came")
     cards: list[Card] = []
-    opened = []
+    opened, sealed = [], {seat for seat, _ in state.seat_keys}
     for message, due in zip(messages, dealt, strict=True):
         card = read_card(message)
         if card is None or card.position != due.position or card.seat != due.seat or card.face is not due.face:
             expected = (due.position, due.seat, str(due.face))
             found = card and (card.position, card.seat, str(card.face))
             raise CheckError("dealing", f"expected position, seat and face {expected}, found {found}")
-        if not blanks or card.face is Face.UP or card.name or card.salt:
+        hidden = due.face is Face.DOWN and due.seat in sealed
+        if hidden:
+            card = _kept_closed(card, commitments, opens, blanks=blanks)
+        elif card.sealed:
+            raise CheckError("opening", f"the card at position {due.position} is sealed, and has to lie open")
+        if card.name or card.salt or not (blanks or hidden) or card.face is Face.UP:
             opened.append(card)
         cards.append(card)
     check_openings(opened, state, commitments)
@@ -345,6 +395,18 @@ def check_cards(
         if place != card.position:
             raise CheckError("opening", f"{card.name} lies at position {place} and at position {card.position}")
     return tuple(cards)
+
+
+def _kept_closed(card: Card, commitments: bytes, opens: "Opens | None", *, blanks: bool) -> Card:
+    """Checks that a down card of a sealed seat came as such; returns it, opened if its player asks."""
+    at = card.position
+    require(not card.name and not card.salt, "opening", f"the card of a sealed seat at position {at} came in the clear")
+    if opens is not None and opens.seat == card.seat:
+        return opens.open(card, commitments)
+    require(
+        len(card.sealed) == SEALED_BYTES or (blanks and not card.sealed), "opening", f"the sealed card at {at} is cut"
+    )
+    return card
 
 
 def check_openings(cards: Sequence[Card], state: HandState, commitments: bytes) -> None:

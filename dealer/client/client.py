@@ -19,8 +19,10 @@ from dealer.client.contribution import Contribution
 from dealer.client.errors import ANSWER_LOST, CallError, CheckError, LostError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Shared
+from dealer.client.hand_seat import HandSeat
 from dealer.client.log import LogView
-from dealer.client.seat import Seat, Token
+from dealer.client.sealed import Sealed, SeatKey
+from dealer.client.seat import Seat, Through, Token, require_certified, sealed_seat
 from dealer.client.stream import StreamStub
 from dealer.client.table import Table
 from dealer.client.values import HandInPlay, game_value, parse_reveal, read_in_play, reveal_value
@@ -32,12 +34,13 @@ from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint
 from dealer.table.stakes import Stakes
 from dealer.v1 import dealer_pb2 as pb
-from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc, table_pb2, table_pb2_grpc
+from dealer.v1 import dealer_pb2_grpc, log_pb2_grpc, table_pb2, table_pb2_grpc, types_pb2
 
 _DIGITS = len(str(MAX_INTEGER))
 _PAGE = 1000
 _OF_THE_TABLE = ("WRONG_NUMBER", "TABLE_BUSY")
 _NOBODY: Mapping[str, bytes] = MappingProxyType({})
+_NO_KEYS: Mapping[int, bytes] = MappingProxyType({})
 
 
 class Client:
@@ -140,6 +143,7 @@ class Client:
         number: int | None = None,
         contribute_as: Sequence[str] = (),
         invited: Mapping[str, bytes] = _NOBODY,
+        seat_keys: Mapping[int, bytes] = _NO_KEYS,
         request_id: UUID | None = None,
     ) -> Hand:
         """Opens the table's next hand, and checks its commit before it returns.
@@ -155,6 +159,8 @@ class Client:
                 values once the offer's receipt holds.
             invited: others' commitments by their ids. If there are any, the hand comes back offered: give their
                 values to `Hand.submit` and end with `Hand.lock`.
+            seat_keys: players' public keys by their seats, whose down cards are then sealed to them; with a sealed
+                reveal alone. See `Hand.view`.
             request_id: the request's id, if the caller wants to choose it.
 
         Raises:
@@ -163,7 +169,7 @@ class Client:
             LostError: the dealer has lost the hand, or its answer. The same call again opens another hand.
             CheckError: what the dealer answered does not hold.
         """
-        offering = (number, contribute_as, invited)
+        offering = (number, contribute_as, invited, seat_keys)
         asked, own = await self._asked(table, seats, game, deck, reveal, *offering)
         request = _open_request(asked)
         answer = await self._open("OpenHand", self._shared.stub.OpenHand, asked, request, request_id)
@@ -191,6 +197,7 @@ class Client:
         number: int | None = None,
         contribute_as: Sequence[str] = (),
         invited: Mapping[str, bytes] = _NOBODY,
+        seat_keys: Mapping[int, bytes] = _NO_KEYS,
         request_id: UUID | None = None,
     ) -> Table:
         """Has the referee start the table's next hand, and checks its commit, or its offer, before it returns.
@@ -206,6 +213,8 @@ class Client:
             contribute_as: as in `open_hand`.
             invited: others' commitments by their ids. If there are any, the hand comes back offered: give their values
                 to `Table.submit` and end with `Table.lock`.
+            seat_keys: players' public keys by their seats, whose down cards are then sealed to them; such a seat has no
+                token, and its player acts by proofs. See `Table.relay`.
             request_id: the request's id, if the caller wants to choose it. Only the same request under the same id
                 gives the seats' tokens again, to a room that was killed.
 
@@ -215,7 +224,7 @@ class Client:
             LostError: the dealer has lost the hand, or its answer.
             CheckError: what the dealer answered does not hold.
         """
-        offering = (number, contribute_as, invited)
+        offering = (number, contribute_as, invited, seat_keys)
         asked, own = await self._asked(table, tuple(stacks), game, "standard52", reveal, *offering)
         request = _start_request(asked, stacks, stakes, action_seconds)
         stub = self._table_stub
@@ -279,6 +288,90 @@ class Client:
         watched = WatchedHand(self._log, None, seat, table=table, number=max(known, 1), contribution=contribution)
         return Seat(self._table_stub, self._shared.calls, watched, hand_id, seat, Token(token), contribution)
 
+    def sealed_seat(
+        self,
+        hand_id: str,
+        seat: int,
+        key: SeatKey,
+        *,
+        table: str,
+        reveal: Reveal | str,
+        number: int | None = None,
+        envelope: bytes = b"",
+        contribution: Contribution | None = None,
+        through: Through | None = None,
+        resumed: bool = False,
+        allow_test: bool = False,
+    ) -> Seat:
+        """Returns the side of a player whose seat is sealed, of a referee's hand; it has no token, and acts by proofs.
+
+        Everything is checked that docs/seats.md asks of a player's program: a room that swaps or drops the key, hides
+        prompts, lets the clock play the hand out and plays it again to its player, or goes on after the close is found.
+
+        Args:
+            hand_id: UUID of the hand.
+            seat: the seat.
+            key: drawn for this hand alone; its public half went to the room.
+            table: the table at which the player sits.
+            reveal: the policy that the player plays with.
+            number: the hand's number; None: one after the last that this client knows of at the table.
+            envelope: the seat's, as the room handed it on: without it the dealer's public listener shows nothing.
+            contribution: the player's own, if it was invited; see `Seat.value`.
+            through: the way to the dealer through the room; None: this client's own connection. The log is read by this
+                client's own in any case.
+            resumed: whether an earlier run of this program may have acted in this hand.
+            allow_test: whether to play on a test double.
+
+        Raises:
+            UsageError: no such policy; or the log is a test double's, and that was not allowed.
+            CheckError: the envelope does not open.
+        """
+        own = Sealed(seat, key)
+        if envelope:
+            with self._checked():
+                own.open_envelope(UUID(hand_id).bytes, envelope)
+        return sealed_seat(
+            through or self._table_stub,
+            self._shared.calls,
+            self._log,
+            hand_id,
+            own,
+            table=table,
+            number=number or self._folder.numbers.get(table, 0) + 1,
+            exact=number is not None,
+            reveal=parse_reveal(reveal),
+            contribution=contribution,
+            resumed=resumed,
+            allow_test=allow_test,
+        )
+
+    def hand_seat(
+        self,
+        seat: int,
+        key: SeatKey,
+        *,
+        table: str,
+        number: int | None = None,
+        contribution: Contribution | None = None,
+        allow_test: bool = False,
+    ) -> HandSeat:
+        """Returns the side of a player whose seat is sealed, of a hand that a room deals by `Client.open_hand`.
+
+        Args:
+            seat: the seat.
+            key: drawn for this hand alone; its public half went to the room.
+            table: the table at which the player sits.
+            number: as in `sealed_seat`.
+            contribution: the player's own, if it was invited; see `HandSeat.value`.
+            allow_test: whether to play on a test double.
+
+        Raises:
+            UsageError: the log is a test double's, and that was not allowed.
+        """
+        require_certified(self._log, allow_test=allow_test)
+        least = number or self._folder.numbers.get(table, 0) + 1
+        return HandSeat(self._log, Sealed(seat, key), table, least, contribution, exact=number is not None)
+
     async def _asked(
         self,
         table: str,
@@ -289,6 +382,7 @@ class Client:
         number: int | None,
         contribute_as: Sequence[str],
         invited: Mapping[str, bytes],
+        seat_keys: Mapping[int, bytes],
     ) -> tuple[Asked, list[Contribution]]:
         """Makes what is asked for of the arguments of a call that opens a hand, and draws what it contributes."""
         if game not in GAMES:
@@ -301,7 +395,8 @@ class Client:
         own = [self._contribution(table, number, name) for name in contribute_as]
         commitments = [(each.contributor, each.commitment) for each in own] + list(invited.items())
         policy = parse_reveal(reveal)
-        return Asked(table, number, known, GAMES[game], deck, tuple(seats), policy, tuple(commitments)), own
+        keys = tuple(seat_keys.items())
+        return Asked(table, number, known, GAMES[game], deck, tuple(seats), policy, tuple(commitments), keys), own
 
     @overload
     async def resume(self, hand_id: str) -> Hand: ...
@@ -386,8 +481,7 @@ class Client:
     def _take_number(self, table: str, number: int) -> None:
         """Remembers that the log holds the table's hand of this number."""
         self._drawn.pop(table, None)
-        self._folder.numbers[table] = max(self._folder.numbers.get(table, 0), number)
-        self._folder.save()
+        self._folder.take_number(table, number)
 
     async def _open(self, method: str, call: Any, asked: Asked, request: Any, request_id: UUID | None) -> Any:
         with self._checked():
@@ -458,6 +552,7 @@ def _open_request(asked: Asked) -> pb.OpenHandRequest:
         reveal=reveal_value(asked.reveal),
         contributors=[pb.Contributor(id=name, commitment=commitment) for name, commitment in asked.invited],
         number=asked.number,
+        seat_keys=[types_pb2.SeatKey(seat=seat, key=key) for seat, key in asked.seat_keys],
     )
 
 
@@ -481,4 +576,5 @@ def _start_request(
         action_seconds=action_seconds,
         contributors=opening.contributors,
         number=asked.number,
+        seat_keys=opening.seat_keys,
     )

@@ -67,19 +67,24 @@ class Folder:
         """
         if self._path is not None:
             content = {"key": self._key, "checkpoint": self.checkpoint, "numbers": self.numbers}
-            self._write(self._path / "seen.json", json.dumps(content, indent=1).encode("ascii"))
+            write_whole(self._path / "seen.json", json.dumps(content, indent=1).encode("ascii"))
+
+    def take_number(self, table: str, number: int) -> None:
+        """Remembers that the log holds the table's hand of this number."""
+        self.numbers[table] = max(self.numbers.get(table, 0), number)
+        self.save()
 
     def keep(self, hand: str, name: str, proven: Proven) -> None:
         """Keeps an entry and its receipt, for `audit receipt`."""
         if self._path is not None:
             base = self._path / "receipts" / f"{hand}.{name}"
-            self._write(base.with_name(base.name + ".entry"), proven.entry)
-            self._write(base.with_name(base.name + ".receipt"), proven.receipt.encode())
+            write_whole(base.with_name(base.name + ".entry"), proven.entry)
+            write_whole(base.with_name(base.name + ".receipt"), proven.receipt.encode())
 
     def keep_acknowledgement(self, hand: str, contributor: str, note: str) -> None:
         """Keeps the dealer's word that it took a value."""
         if self._path is not None:
-            self._write(self._path / "receipts" / f"{hand}.{contributor}.acknowledgement", note.encode())
+            write_whole(self._path / "receipts" / f"{hand}.{contributor}.acknowledgement", note.encode())
 
     def kept(self, hand: str, name: str) -> bytes | None:
         """Returns an entry of a hand that was kept; None if none was, or it cannot be read any more."""
@@ -96,17 +101,23 @@ class Folder:
             return []
         return [path.read_text() for path in sorted((self._path / "receipts").glob(f"{hand}.*.acknowledgement"))]
 
-    def _write(self, path: Path, data: bytes) -> None:
-        fresh = path.with_name(f"{path.name}.new")
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(fresh, "wb", opener=_for_its_owner) as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        except OSError as error:
-            raise FolderError(f"{path} cannot be written: {error.strerror}") from None
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file that its owner alone reads, whole or not at all.
+
+    Raises:
+        FolderError: it cannot be written.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(fresh, "wb", opener=_for_its_owner) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        raise FolderError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _for_its_owner(path: str, flags: int) -> int:

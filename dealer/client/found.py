@@ -29,6 +29,7 @@ def asked_again(offer: Proven | None, commit: Proven | None) -> Asked:
         game, deck, seats = GAMES[content["game"]], content["deck"], tuple(content["seats"])
         table, number, reveal = content["table"], content["number"], Reveal(content["reveal"])
         invited = () if offer is None else tuple(_invited(each) for each in content["contributors"])
+        sealed = tuple((seat, bytes.fromhex(digest)) for seat, digest in content.get("seat_keys", ()))
         right = (
             isinstance(table, str)
             and is_id(table)
@@ -39,11 +40,13 @@ def asked_again(offer: Proven | None, commit: Proven | None) -> Asked:
             and len(set(seats)) == len(seats)
             and all(type(seat) is int and 0 < seat <= MAX_SEAT for seat in seats)
             and all(is_id(name) and len(commitment) == HASH_BYTES for name, commitment in invited)
+            and [seat for seat, _ in sealed] == [seat for seat in seats if seat in dict(sealed)]
+            and all(len(digest) == HASH_BYTES for _, digest in sealed)
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CheckError("schema", f"an entry of the hand is not in its form: {type(error).__name__}") from error
     require(right, "schema", "an entry of the hand has a member out of its range")
-    return Asked(table, number, 0, game, deck, seats, reveal, invited)
+    return Asked(table, number, 0, game, deck, seats, reveal, invited, digests=sealed)
 
 
 def _invited(content: Mapping[str, Any]) -> tuple[str, bytes]:

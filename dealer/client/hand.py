@@ -3,9 +3,12 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from dealer.client import checks, evidence
+from google.protobuf.message import DecodeError
+
+from dealer.client import checks, evidence, hand_file
 from dealer.client import found as found_again
 from dealer.client.calls import Caller
 from dealer.client.contribution import Contribution
@@ -26,7 +29,10 @@ from dealer.client.values import (
     read_card,
     read_status,
     read_void_reason,
+    status_value,
+    street_value,
     void_value,
+    write_card,
 )
 from dealer.core import hand as machine
 from dealer.core.hand import Dealt, Face, HandState, Reveal, Status, VoidReason
@@ -71,6 +77,8 @@ class Hand:
         self._evidence = evidence.Evidence(shared.key)
         self._turns = Turns(shared.calls)
         self._state: HandState
+        self._whole = types_pb2.Hand()  # with entries, receipts, commitments and envelopes, as it came
+        self._closing = b""
         self._committed: checks.Committed | None = None
         self._found: tuple[HandState, HandState] | None = None  # the hand after its commit, and where it was found
         self._lost: LostError | None = None
@@ -144,7 +152,7 @@ class Hand:
                 self._take_commit(proven, opened, self._state)
                 return
             checks.check_offer(proven, self._state, self._family)
-            self.offer = proven
+            self.offer, self._whole = proven, opened
             self._shared.folder.keep(self.hand_id, "offer", proven)
         try:
             for contribution in own:
@@ -175,7 +183,7 @@ class Hand:
             start = checks.opened_state(hand, found_again.asked_again(offer, commit))
             if offer is not None:
                 checks.check_offer(offer, start, self._family)
-            self._state, self.offer = start, offer
+            self._state, self.offer, self._whole = start, offer, hand
             self._remember_acknowledgements()
             if read_status(hand) is Status.LOST:
                 error = lost_hand()
@@ -355,12 +363,25 @@ class Hand:
 
         await self._take_turn(step, "fold", seat)
 
-    async def show(self, positions: Sequence[int]) -> tuple[Card, ...]:
-        """Turns up down cards of seats still in; returns them by ascending position."""
+    async def show(self, positions: Sequence[int], consents: Sequence[bytes] = ()) -> tuple[Card, ...]:
+        """Turns up down cards of seats still in; returns them by ascending position.
+
+        Args:
+            positions: of the cards.
+            consents: of sealed seats, as their players gave them; see `HandSeat.consent`.
+
+        Raises:
+            UsageError: one of these is no consent.
+            CallError: refused, such as `CONSENT_MISSING`.
+        """
+        try:
+            given = [pb.SeatConsent.FromString(each) for each in consents]
+        except DecodeError:
+            raise UsageError("these bytes are no consent of a seat") from None
 
         async def step() -> tuple[Card, ...]:
             self._require_committed()
-            request = pb.ShowCardsRequest(hand_id=self.hand_id, positions=positions)
+            request = pb.ShowCardsRequest(hand_id=self.hand_id, positions=positions, consents=given)
             answer: pb.ShowCardsResponse = await self._change("ShowCards", request)
             with self._checked(answer.cards):
                 state, event = self._followed(lambda: machine.show(self._state, positions))
@@ -368,7 +389,7 @@ class Hand:
                 due = [dealt[position]._replace(face=Face.UP) for position in event.positions]
                 return self._take(answer.cards, due, answer.hand, state)
 
-        return await self._take_turn(step, "show", *positions)
+        return await self._take_turn(step, "show", *positions, *consents)
 
     async def close(self) -> Proven:
         """Completes the hand, and checks what it reveals against everything that was seen.
@@ -476,7 +497,8 @@ class Hand:
         self._committed = checks.check_commit(
             commit, state, hand.card_commitments, self.offer, self._acknowledged, self._family
         )
-        self._state, self.commit = state, commit
+        checks.check_envelopes(hand, state, whole=read_status(hand) is Status.COMMITTED)
+        self._state, self.commit, self._whole = state, commit, hand
         self._shared.folder.keep(self.hand_id, "commit", commit)
 
     async def _take_close(
@@ -488,8 +510,57 @@ class Hand:
             state = found_again.as_logged(*self._found, state, close)
         self.deck = checks.check_close(close, state, reason, self._bound(), self.cards, self._family)
         self._state, self.closed = state, close
+        self._closing = answer.SerializeToString()
         self._shared.folder.keep(self.hand_id, "close", close)
         return close
+
+    def view(self, seat: int) -> bytes:
+        """Returns the hand as a seat may see it now, for `HandSeat.take`: of down cards its own alone.
+
+        A room hands it on after each thing that happens; it cannot read the sealed cards in it.
+        """
+        state, seen = self._state, types_pb2.Hand()
+        seen.CopyFrom(self._whole)
+        del seen.live_seats[:], seen.envelopes[:]
+        seen.live_seats.extend(state.live)
+        seen.envelopes.extend(each for each in self._whole.envelopes if each.seat == seat)
+        seen.state = status_value(state.status)
+        seen.street, seen.cards_left = street_value(state.street), state.cards_left
+        cards = [
+            write_card(card, open_=card.face is Face.UP or card.seat == seat) for _, card in sorted(self.cards.items())
+        ]
+        return pb.GetHandResponse(hand=seen, cards=cards).SerializeToString()
+
+    def closing(self) -> bytes:
+        """Returns the hand's end, for `HandSeat.finish`.
+
+        Raises:
+            UsageError: the hand is in play, or was over when it was found again: then it stands in the log.
+        """
+        if not self._closing:
+            raise UsageError("this hand has not been closed here")
+        return self._closing
+
+    def save(self, path: Path | str, seat: int | None = None) -> None:
+        """Writes a hand file, `cutcard-hand/v1`, for its owner's eyes.
+
+        Args:
+            path: where to.
+            seat: whose cards it has; None: all that this client saw.
+
+        Raises:
+            UsageError: the hand has no commit yet.
+            FolderError: it cannot be written.
+        """
+        cards = [card for _, card in sorted(self.cards.items()) if seat in (None, card.seat)]
+        hand_file.save(
+            path,
+            key=self._shared.key,
+            state=self._state,
+            entries={"offer": self.offer, "commit": self.commit, "close": self.closed},
+            cards=cards,
+            acknowledgements=self.acknowledgements.values(),
+        )
 
     def _check_view(self, hand: types_pb2.Hand, state: HandState) -> None:
         checks.check_hand(hand, state, self.offer, self.commit)
@@ -510,7 +581,7 @@ class Hand:
             self.opener = checks.check_opener(opener, state, known)
         self._state = state
         self.cards.update(known)
-        self._places.update((card.name, card.position) for card in cards)
+        self._places.update((card.name, card.position) for card in cards if card.name)
         return cards
 
     def _bound(self) -> checks.Committed:

@@ -19,6 +19,8 @@ TEST_NAMES = "test.invalid/"
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _NOT_CANONICAL = "the entry is not a JSON object in its one canonical form"
+_MAY_BE_ABSENT = "seat_keys"
+"""The member that says by its absence too what the hand is: that nobody brought a key."""
 _EPOCH = b'"time":"1970-01-01T00:00:00.000Z"'
 
 
@@ -138,6 +140,9 @@ def compare(name: str, proven: Proven, expected: bytes, checks: Mapping[str, str
 def _name_difference(
     name: str, found: Mapping[str, Any], expected: Mapping[str, Any], checks: Mapping[str, str]
 ) -> NoReturn:
+    if _MAY_BE_ABSENT in found.keys() ^ expected.keys():
+        there = "has" if _MAY_BE_ABSENT in found else "lacks"
+        raise CheckError("lifecycle", f"the {name} {there} {_MAY_BE_ABSENT}, and the hand is another")
     for member, value in expected.items():
         if member == "time":
             continue

@@ -15,8 +15,10 @@ from dealer.client.calls import Retry
 from dealer.client.client import Client
 from dealer.client.contribution import Contribution
 from dealer.client.hand import Hand
+from dealer.client.hand_seat import HandSeat
 from dealer.client.receipts import Proven
-from dealer.client.seat import Seat
+from dealer.client.sealed import SeatKey
+from dealer.client.seat import Seat, Through
 from dealer.client.table import Table
 from dealer.client.values import Card, HandInPlay, Opener
 from dealer.client.watched import Seen
@@ -28,6 +30,7 @@ from dealer.table.stakes import Stakes
 
 T = TypeVar("T")
 _NOBODY: Mapping[str, bytes] = MappingProxyType({})
+_NO_KEYS: Mapping[int, bytes] = MappingProxyType({})
 
 
 class _Loop:
@@ -145,6 +148,7 @@ class SyncClient:
         number: int | None = None,
         contribute_as: Sequence[str] = (),
         invited: Mapping[str, bytes] = _NOBODY,
+        seat_keys: Mapping[int, bytes] = _NO_KEYS,
         request_id: UUID | None = None,
     ) -> "SyncTable":
         """See `Client.start_hand`."""
@@ -158,6 +162,7 @@ class SyncClient:
             number=number,
             contribute_as=contribute_as,
             invited=invited,
+            seat_keys=seat_keys,
             request_id=request_id,
         )
         return SyncTable(self._loop.run(started), self._loop)
@@ -179,6 +184,53 @@ class SyncClient:
         """See `Client.seat`."""
         return SyncSeat(self._client.seat(hand_id, seat, token, table=table, contribution=contribution), self._loop)
 
+    def sealed_seat(
+        self,
+        hand_id: str,
+        seat: int,
+        key: SeatKey,
+        *,
+        table: str,
+        reveal: Reveal | str,
+        number: int | None = None,
+        envelope: bytes = b"",
+        contribution: Contribution | None = None,
+        through: Through | None = None,
+        resumed: bool = False,
+        allow_test: bool = False,
+    ) -> "SyncSeat":
+        """See `Client.sealed_seat`."""
+        made = self._client.sealed_seat(
+            hand_id,
+            seat,
+            key,
+            table=table,
+            reveal=reveal,
+            number=number,
+            envelope=envelope,
+            contribution=contribution,
+            through=through,
+            resumed=resumed,
+            allow_test=allow_test,
+        )
+        return SyncSeat(made, self._loop)
+
+    def hand_seat(
+        self,
+        seat: int,
+        key: SeatKey,
+        *,
+        table: str,
+        number: int | None = None,
+        contribution: Contribution | None = None,
+        allow_test: bool = False,
+    ) -> "SyncHandSeat":
+        """See `Client.hand_seat`."""
+        made = self._client.hand_seat(
+            seat, key, table=table, number=number, contribution=contribution, allow_test=allow_test
+        )
+        return SyncHandSeat(made, self._loop)
+
     def hands_in_play(self) -> tuple[HandInPlay, ...]:
         """See `Client.hands_in_play`."""
         return self._loop.run(self._client.hands_in_play())
@@ -194,6 +246,7 @@ class SyncClient:
         number: int | None = None,
         contribute_as: Sequence[str] = (),
         invited: Mapping[str, bytes] = _NOBODY,
+        seat_keys: Mapping[int, bytes] = _NO_KEYS,
         request_id: UUID | None = None,
     ) -> "SyncHand":
         """See `Client.open_hand`."""
@@ -206,6 +259,7 @@ class SyncClient:
             number=number,
             contribute_as=contribute_as,
             invited=invited,
+            seat_keys=seat_keys,
             request_id=request_id,
         )
         return SyncHand(self._loop.run(opened), self._loop)
@@ -309,9 +363,29 @@ class SyncTable:
         """See `Table.finish`."""
         return self._loop.run(self._table.finish())
 
-    def seat(self, number: int, contribution: Contribution | None = None) -> "SyncSeat":
+    def seat(
+        self,
+        number: int,
+        contribution: Contribution | None = None,
+        key: SeatKey | None = None,
+        *,
+        allow_test: bool = False,
+    ) -> "SyncSeat":
         """See `Table.seat`."""
-        return SyncSeat(self._table.seat(number, contribution), self._loop)
+        return SyncSeat(self._table.seat(number, contribution, key, allow_test=allow_test), self._loop)
+
+    def pass_on(self, method: str, request: bytes) -> bytes:
+        """See `Table.pass_on`."""
+        return self._loop.run(self._table.pass_on(method, request))
+
+    def relay(self, request: bytes) -> Iterator[bytes]:
+        """See `Table.relay`."""
+        events = self._table.relay(request)
+
+        async def next_event() -> bytes | None:
+            return await anext(events, None)
+
+        return iter(lambda: self._loop.run(next_event()), None)
 
 
 class SyncSeat:
@@ -395,6 +469,100 @@ class SyncSeat:
     def leave(self) -> None:
         """See `Seat.leave`."""
         self._loop.run(self._seat.leave())
+
+    def save(self, path: Path | str) -> None:
+        """See `Seat.save`."""
+        self._seat.save(path)
+
+
+class SyncHandSeat:
+    """`HandSeat` for code without asyncio; see there."""
+
+    def __init__(self, seat: HandSeat, loop: _Loop) -> None:
+        self._seat, self._loop = seat, loop
+
+    def __repr__(self) -> str:
+        return repr(self._seat)
+
+    @property
+    def hand_id(self) -> str:
+        """UUID of the hand."""
+        return self._seat.hand_id
+
+    @property
+    def seat(self) -> int:
+        """The seat's number."""
+        return self._seat.seat
+
+    @property
+    def seats(self) -> tuple[int, ...]:
+        """The seats still in, in dealing order."""
+        return self._seat.seats
+
+    @property
+    def street(self) -> str | None:
+        """The street last dealt."""
+        return self._seat.street
+
+    @property
+    def cards(self) -> dict[int, Card]:
+        """Every card that lies there, by position."""
+        return self._seat.cards
+
+    @property
+    def offer(self) -> Proven | None:
+        """The offer with its receipt."""
+        return self._seat.offer
+
+    @property
+    def commit(self) -> Proven | None:
+        """The commit with its receipt."""
+        return self._seat.commit
+
+    @property
+    def closed(self) -> Proven | None:
+        """The close with its receipt."""
+        return self._seat.closed
+
+    def cards_of(self, seat: int) -> tuple[Card, ...]:
+        """The cards of a seat, in the order dealt; seat 0 is the board."""
+        return self._seat.cards_of(seat)
+
+    def take(self, view: bytes) -> None:
+        """See `HandSeat.take`."""
+        self._loop.run(self._seat.take(view))
+
+    def finish(self, closing: bytes) -> Proven:
+        """See `HandSeat.finish`."""
+        return self._loop.run(self._seat.finish(closing))
+
+    def consent(self, positions: Sequence[int]) -> bytes:
+        """See `HandSeat.consent`."""
+        return self._loop.run(self._seat.consent(positions))
+
+    def consent_to_showdown(self) -> bytes:
+        """See `HandSeat.consent_to_showdown`."""
+        return self._loop.run(self._seat.consent_to_showdown())
+
+    def require_in_play(self) -> None:
+        """See `HandSeat.require_in_play`."""
+        self._loop.run(self._seat.require_in_play())
+
+    def folds(self) -> None:
+        """See `HandSeat.folds`."""
+        self._seat.folds()
+
+    def value(self) -> bytes:
+        """See `HandSeat.value`."""
+        return self._seat.value()
+
+    def acknowledged(self, note: str) -> None:
+        """See `HandSeat.acknowledged`."""
+        self._seat.acknowledged(note)
+
+    def save(self, path: Path | str) -> None:
+        """See `HandSeat.save`."""
+        self._seat.save(path)
 
 
 class SyncHand:
@@ -505,9 +673,21 @@ class SyncHand:
         """See `Hand.fold`."""
         self._loop.run(self._hand.fold(seat))
 
-    def show(self, positions: Sequence[int]) -> tuple[Card, ...]:
+    def show(self, positions: Sequence[int], consents: Sequence[bytes] = ()) -> tuple[Card, ...]:
         """See `Hand.show`."""
-        return self._loop.run(self._hand.show(positions))
+        return self._loop.run(self._hand.show(positions, consents))
+
+    def view(self, seat: int) -> bytes:
+        """See `Hand.view`."""
+        return self._hand.view(seat)
+
+    def closing(self) -> bytes:
+        """See `Hand.closing`."""
+        return self._hand.closing()
+
+    def save(self, path: Path | str, seat: int | None = None) -> None:
+        """See `Hand.save`."""
+        self._hand.save(path, seat)
 
     def close(self) -> Proven:
         """See `Hand.close`."""

@@ -1,7 +1,10 @@
 """The room's side of a referee's hand: starts it, passes values on, gives it up, and sees what the rail sees."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
+
+from google.protobuf.message import DecodeError
 
 from dealer.client import checks
 from dealer.client.calls import Caller
@@ -9,13 +12,17 @@ from dealer.client.contribution import Contribution
 from dealer.client.errors import CallError, UsageError
 from dealer.client.log import LogView
 from dealer.client.receipts import Proven
-from dealer.client.seat import Seat, Token
+from dealer.client.sealed import Sealed, SeatKey
+from dealer.client.seat import Seat, Token, sealed_seat
 from dealer.client.values import Card, parse_void_reason, void_value
 from dealer.client.watched import Seen, WatchedHand, Watching
 from dealer.core.hand import Status, VoidReason
 from dealer.v1 import table_pb2 as pb
 
 _LOCKED = "HAND_LOCKED"
+_PASSED_ON: Mapping[str, Any] = MappingProxyType(
+    {"Act": pb.ActRequest, "LeaveHand": pb.LeaveHandRequest, "WatchHand": pb.WatchHandRequest}
+)
 
 
 class Table:
@@ -23,7 +30,8 @@ class Table:
 
     Attributes:
         hand_id: UUID of the hand.
-        tokens: each seat's token, in dealing order: for its player alone. None are there of a hand that was resumed.
+        tokens: each seat's token, in dealing order: for its player alone. None are there of a hand that was resumed,
+            and none of a sealed seat.
         acknowledgements: the dealer's word for each value that it took, by contributor.
     """
 
@@ -186,6 +194,53 @@ class Table:
         await self._calls.change("VoidTableHand", self._stub.VoidTableHand, request)
         return await self.finish()
 
+    async def pass_on(self, method: str, request: bytes) -> bytes:
+        """Hands a sealed seat's request on to the dealer and the answer back: for a player who reaches this room alone.
+
+        Args:
+            method: "Act" or "LeaveHand".
+            request: as `Through` gave it; the proof in it is the player's, and cannot be changed or used again.
+
+        Raises:
+            UsageError: another method, or another hand's request.
+            CallError: refused, or not answered.
+        """
+        kind, call = self._passed_on(method, request)
+        answer: Any = await self._calls.ask(method, call, kind)
+        return bytes(answer.SerializeToString())
+
+    async def relay(self, request: bytes) -> AsyncIterator[bytes]:
+        """Yields what a sealed seat may see, from the start or from where its player says: its down cards are sealed.
+
+        Args:
+            request: as `Through` gave it.
+
+        Raises:
+            UsageError: another hand's request.
+            CallError: refused, or not answered.
+        """
+        asked, call = self._passed_on("WatchHand", request)
+        sequence = asked.after
+
+        def rest() -> Any:
+            asked.after = sequence
+            return asked
+
+        async for response in self._calls.follow("WatchHand", call, rest):
+            sequence = response.event.sequence
+            yield response.SerializeToString()
+
+    def _passed_on(self, method: str, data: bytes) -> tuple[Any, Any]:
+        if method not in _PASSED_ON:
+            raise UsageError(f"{method!a} is nothing that a player asks for")
+        try:
+            request = _PASSED_ON[method].FromString(data)
+        except DecodeError:
+            raise UsageError(f"these bytes are no {method}Request") from None
+        if request.hand_id != self.hand_id:
+            raise UsageError("this request is for another hand")
+        return request, getattr(self._stub, method)
+
     async def finish(self) -> Proven:
         """Waits until the hand is over, everything checked, and returns its close entry with its receipt."""
         while await self.next() is not None:
@@ -194,12 +249,32 @@ class Table:
             raise AssertionError("a hand that is over has its close entry")
         return self.closed
 
-    def seat(self, number: int, contribution: Contribution | None = None) -> Seat:
-        """Returns a seat's side of this hand, by its token.
+    def seat(
+        self,
+        number: int,
+        contribution: Contribution | None = None,
+        key: SeatKey | None = None,
+        *,
+        allow_test: bool = False,
+    ) -> Seat:
+        """Returns a seat's side of this hand, by its token; of a sealed seat by its player's key.
+
+        A room that has players' keys can read their cards: the key is for a player who shares this program.
 
         Raises:
-            UsageError: this room does not have the seat's token.
+            UsageError: this room does not have the seat's token, or the log is a test double's, and that not allowed.
         """
+        if key is not None:
+            return sealed_seat(
+                self._stub,
+                self._calls,
+                self._log,
+                self.hand_id,
+                Sealed(number, key),
+                asked=self._asked,
+                contribution=contribution,
+                allow_test=allow_test,
+            )
         if number not in self.tokens:
             raise UsageError(f"the token of seat {number} is not here: StartHand's answer has it, and the player")
         watched = WatchedHand(self._log, self._asked, number)

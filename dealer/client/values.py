@@ -20,6 +20,7 @@ class Card:
         face: which way up it lies.
         name: rank of 23456789TJQKA, then suit of cdhs; empty if it is not for this caller.
         salt: 32 bytes that open it against its commitment; empty likewise.
+        sealed: a down card of a sealed seat as the dealer gives it, 50 bytes, which its player alone can open.
     """
 
     position: int
@@ -27,6 +28,7 @@ class Card:
     face: Face
     name: str
     salt: bytes = field(repr=False)
+    sealed: bytes = field(default=b"", repr=False)
 
     def __str__(self) -> str:
         return self.name or "??"
@@ -55,10 +57,26 @@ _STATUS = {
 }
 
 
+_STATE_VALUES = {status: value for value, status in _STATUS.items()}
+
+
 def read_card(card: types_pb2.Card) -> Card | None:
     """Reads a card; None if its face is neither up nor down."""
     face = _FACES.get(card.face)
-    return None if face is None else Card(card.position, card.seat, face, card.card, card.salt)
+    return None if face is None else Card(card.position, card.seat, face, card.card, card.salt, card.sealed)
+
+
+def write_card(card: Card, *, open_: bool) -> types_pb2.Card:
+    """Returns a card as it stands on the wire, with all that is known of it or only where it lies."""
+    message = types_pb2.Card(position=card.position, seat=card.seat, face=face_value(card.face))
+    if open_:
+        message.card, message.salt, message.sealed = card.name, card.salt, card.sealed
+    return message
+
+
+def status_value(status: Status) -> types_pb2.HandState.ValueType:
+    """Returns where a hand stands as it is on the wire."""
+    return _STATE_VALUES[status]
 
 
 def read_status(hand: types_pb2.Hand) -> Status | None:

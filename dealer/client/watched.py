@@ -1,24 +1,29 @@
 """A referee's hand as one who watches it sees it: every event is checked before anything of it is handed on."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from dealer.client import checks, evidence
+from dealer.client import checks, evidence, hand_file
 from dealer.client.calls import Caller
 from dealer.client.checks import require
 from dealer.client.contribution import Contribution
 from dealer.client.errors import HAND_LOST, CallError, CheckError, LostError
 from dealer.client.found import asked_again
+from dealer.client.history import history_of
 from dealer.client.log import LogView
 from dealer.client.receipts import Proven, family_of
+from dealer.client.sealed import Sealed
 from dealer.client.values import Card, commit_index, offer_index, read_void_reason, street_value, void_value
 from dealer.core import hand as machine
-from dealer.core.hand import Dealt, Face, HandState, Status
+from dealer.core.hand import Dealt, Face, HandState, Reveal, Status
 from dealer.core.ids import hand_text
 from dealer.errors import Refused
 from dealer.log.acknowledgement import Acknowledgement
+from dealer.table.phh import Heading
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2
 
@@ -44,7 +49,10 @@ class WatchedHand:
         *,
         table: str | None = None,
         number: int = 1,
+        exact: bool = False,
         contribution: Contribution | None = None,
+        own: Sealed | None = None,
+        reveal: Reveal | None = None,
     ) -> None:
         """Begins before the first event.
 
@@ -54,10 +62,15 @@ class WatchedHand:
             eyes: the seat whose down cards have to come; 0: nobody's, the rail's.
             table: the table at which it has to be; None: any.
             number: the least number that it may have.
+            exact: whether it is the only one.
             contribution: what its offer has to hold; None: nothing in particular.
+            own: the sealed seat whose eyes these are; None: they have an open seat's, or the rail's.
+            reveal: the policy that it has to be played with; None: any.
         """
         self._log, self._asked, self._eyes = log, asked, eyes
         self._table, self._number, self._contribution = table, number, contribution
+        self._own, self._reveal, self._exact = own, reveal, exact
+        self._seen: list[pb.TableEvent] = []
         self._family = family_of(log.verifier)
         self._evidence = evidence.Evidence(log.key)
         self._acknowledged: dict[str, bytes] = {}
@@ -77,6 +90,10 @@ class WatchedHand:
         """Where the certified hand stands; there once the first event has come."""
         return self._state
 
+    def checked(self) -> AbstractContextManager[None]:
+        """Gives a check that fails its evidence: all that is known of the hand."""
+        return evidence.keeping(self._evidence, self._log.folder.evidence)
+
     async def take(self, event: pb.TableEvent) -> tuple[Card, ...]:
         """Checks an event: receipts, positions, commitments, and at the end what the close reveals.
 
@@ -92,6 +109,7 @@ class WatchedHand:
             require(
                 event.sequence == self.sequence + 1, "dealing", f"event {event.sequence} came after {self.sequence}"
             )
+            self._seen.append(event)
             cards = await self._take_event(event)
         self.sequence = event.sequence
         return cards
@@ -137,7 +155,11 @@ class WatchedHand:
         table, eyes = self._table, self._eyes
         require(table in (None, told.table), "lifecycle", f"table: expected {table}, found {told.table}")
         require(told.number >= self._number, "lifecycle", f"hand {told.number} of the table was played before")
+        expected = not self._exact or told.number == self._number
+        require(expected, "lifecycle", f"hand {self._number} of the table was asked for, and {told.number} came")
         require(not eyes or eyes in told.seats, "lifecycle", f"seat {eyes} was not dealt in")
+        policy = self._reveal in (None, told.reveal)
+        require(policy, "reveal", f"a hand with a {self._reveal} reveal was asked for, and this one's is {told.reveal}")
         if (mine := self._contribution) is not None:
             invited = (mine.contributor, mine.commitment) in told.invited
             require(invited, "entropy", f"the hand does not hold the commitment of {mine.contributor}")
@@ -151,6 +173,8 @@ class WatchedHand:
         require(bool(asked.invited), "entropy", "contributors were invited whom nobody asked for")
         self._state = checks.check_opened(hand, asked, offer)
         checks.check_offer(offer, self._state, self._family)
+        if self._own is not None:
+            self._own.require_key(self._state)
         self._take_stacks(offered.seats)
         self._keep("offer", offer)
         self.offer = offer
@@ -167,6 +191,9 @@ class WatchedHand:
             state = machine.lock(self._state, hand.deck_commitment)
             checks.check_hand(hand, state, self.offer, commit)
         self._take_commit(commit, hand, state)
+        if self._own is not None:
+            self._own.take_envelope(state.hand, hand.envelopes)
+            self._log.folder.take_number(state.table, state.number)
         self._take_stacks(started.seats)
 
     def _take_commit(self, commit: Proven, hand: types_pb2.Hand, state: HandState) -> None:
@@ -174,6 +201,8 @@ class WatchedHand:
         self._committed = checks.check_commit(
             commit, state, hand.card_commitments, self.offer, self._acknowledged, self._family
         )
+        if self._own is not None:
+            self._own.require_key(state)
         self._state, self.commit = state, commit
         self._keep("commit", commit)
 
@@ -214,20 +243,38 @@ class WatchedHand:
 
     def _take(self, messages: Sequence[types_pb2.Card], due: Sequence[Dealt]) -> tuple[Card, ...]:
         cards = checks.check_cards(
-            messages, due, self._state, self._committed.card_commitments, self._places, blanks=True
+            messages,
+            due,
+            self._state,
+            self._committed.card_commitments,
+            self._places,
+            blanks=True,
+            opens=self._own,
         )
+        if self._own is not None:
+            self._own.believe(cards)
         self.cards.update((card.position, card) for card in cards)
         self._places.update((card.name, card.position) for card in cards if card.name)
         return cards
 
     async def _finish(self, finished: pb.HandFinished) -> None:
-        history = sha256(finished.history_phh.encode("utf-8")).digest()
-        state = machine.complete(self._state)
-        await self._end(state, finished.close_entry, finished.close_receipt, history)
         chips = sum(each.stack for each in finished.stacks)
         brought = sum(self.stacks.values())
         require(chips == brought, "dealing", f"{brought} chips were brought, and {chips} are left")
+        self._require_history(finished.history_phh)
+        history = sha256(finished.history_phh.encode("utf-8")).digest()
+        state = machine.complete(self._state)
+        await self._end(state, finished.close_entry, finished.close_receipt, history)
         self._take_stacks(finished.stacks)
+
+    def _require_history(self, told: str) -> None:
+        """Checks that the history which the close hashes is that of the events that came: of no other course."""
+        state = self._state
+        try:
+            made = history_of(Heading(hand_text(state.hand), state.table, state.number), self._seen)
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckError("dealing", f"the events that came make no history: {type(error).__name__}") from error
+        require(made == told, "lifecycle", "the hand's history is not that of the events that came")
 
     async def _void(self, voided: pb.HandVoided) -> None:
         if self.commit is None:  # it was locked and committed first
@@ -261,6 +308,26 @@ class WatchedHand:
         folder, hand = self._log.folder, hand_text(self._state.hand)
         if folder.kept(hand, name) != proven.entry:
             folder.keep(hand, name, proven)
+
+    def save(self, path: Path | str) -> None:
+        """Writes the hand file of the seat whose eyes these are; of the rail's it has no cards.
+
+        Raises:
+            UsageError: the hand has no commit yet.
+            FolderError: it cannot be written.
+        """
+        mine = [card for _, card in sorted(self.cards.items()) if card.seat == self._eyes and self._eyes]
+        entries = {"offer": self.offer, "commit": self.commit, "close": self.closed}
+        notes = self._evidence.acknowledgements
+        hand_file.save(
+            path,
+            key=self._log.key,
+            state=self._state,
+            entries=entries,
+            cards=mine,
+            own=self._own,
+            acknowledgements=notes,
+        )
 
     def lost(self, error: CallError) -> LostError:
         """Keeps what is left of a hand that the dealer has lost."""

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import dealer.client
-from dealer.client import Client, Hand, Seat, SyncClient, SyncHand, SyncSeat, SyncTable, Table
+from dealer.client import Client, Hand, HandSeat, Seat, SyncClient, SyncHand, SyncHandSeat, SyncSeat, SyncTable, Table
 from tests.client_page import PAGE, members, page
 
 
@@ -34,8 +34,9 @@ def test_every_public_name_and_argument_stands_on_the_page():
         (SyncHand, Hand, {"begin": None, "take_up": None}),
         (SyncTable, Table, {"begin": None}),
         (SyncSeat, Seat, {}),
+        (SyncHandSeat, HandSeat, {}),
     ],
-    ids=["client", "hand", "table", "seat"],
+    ids=["client", "hand", "table", "seat", "hand_seat"],
 )
 def test_both_clients_have_the_same_names_and_arguments(plain, other, own):
     ours, theirs = dict(members(plain)), dict(members(other))

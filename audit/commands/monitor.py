@@ -70,9 +70,10 @@ LEAST_EVERY = 10
 @click.option(
     "--every",
     type=click.IntRange(min=LEAST_EVERY),
+    metavar="SECONDS",
     default=LEAST_EVERY,
     show_default=True,
-    help="Seconds between looks.",
+    help="How often to look.",
 )
 @click.option("--once", is_flag=True, help="Look once, print the report as `audit verify` does, and end: for cron.")
 @click.option("--metrics-listen", metavar="HOST:PORT", help="Where to serve metrics for Prometheus; port 0: any.")

@@ -57,9 +57,11 @@ def take(looked: Looked, memory: Memory, now: int, max_age: int | None) -> None:
         for key, alarm in found.items():
             if key not in standing:
                 memory.begin(key, json.dumps(asdict(alarm)), _said("begins", alarm, now, looked.report.address))
-        for key, text in standing.items():
-            alarm = alarm_of(text)
-            if key not in found and _may_end(alarm, looked):
+            if looked.whole and not (key in standing and standing[key].proven):
+                memory.prove(key)
+        for key, stands in standing.items():
+            alarm = alarm_of(stands.alarm)
+            if key not in found and _may_end(alarm, looked, stands.proven):
                 memory.end(key, _said("ends", alarm, now, looked.report.address))
 
 
@@ -81,10 +83,14 @@ def _of_finding(finding: Finding) -> Alarm:
     return Alarm(FINDING, finding.detail, finding.check, finding.index, finding.hand, finding.whole)
 
 
-def _may_end(alarm: Alarm, looked: Looked) -> bool:
-    """What an entry said stays said; of the log as a whole a look that saw all of it has the word."""
+def _may_end(alarm: Alarm, looked: Looked, proven: bool) -> bool:
+    """Tells whether a look that does not find it may end an alarm.
+
+    What an entry of the log said stays said, whatever the log shows now. Of all else a look that saw the whole log has
+    the word, and so it has of entries that somebody sent in a log's place.
+    """
     if alarm.kind == FINDING:
-        return looked.whole and alarm.index is None
+        return looked.whole and not (proven and alarm.index is not None)
     return True
 
 

@@ -14,7 +14,7 @@ from audit.tlog.earlier import Earlier
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import check_consistency
 from audit.tlog.proving import consistency_proof, root_at
-from audit.tlog.witnessed import Demand
+from audit.tlog.witnessed import AHEAD_SECONDS, Demand
 from audit.whole.course import Course
 from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES
 from audit.whole.repeats import Duplicates
@@ -99,8 +99,9 @@ class Follower:
         if checkpoint is None or result.extends is not True:
             return Looked(result.report, whole=False)
         with self._memory.change():
-            if result.report.witnessed is not None and result.report.witnessed.since is not None:
-                self._memory.saw_quorum(result.report.witnessed.since)
+            said = result.report.witnessed
+            if said is not None and said.since is not None and said.since <= now + AHEAD_SECONDS:
+                self._memory.saw_quorum(said.since)
             extended = {each.name: _extends(checkpoint, each, result.roots) for each in (*mine, *left)}
             text = (shown.note or b"").decode("utf-8", "replace")
             self._memory.take(Earlier("", text, checkpoint), now, extended)

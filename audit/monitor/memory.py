@@ -43,7 +43,9 @@ CREATE TABLE checkpoints (
   note BLOB NOT NULL, seen INTEGER NOT NULL, is_left INTEGER NOT NULL DEFAULT 0, UNIQUE (branch, size, root)
 ) STRICT;
 CREATE INDEX left_behind ON checkpoints (number) WHERE is_left;
-CREATE TABLE standing (key TEXT PRIMARY KEY, alarm TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE standing (
+  key TEXT PRIMARY KEY, alarm TEXT NOT NULL, is_proven INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE news (number INTEGER PRIMARY KEY AUTOINCREMENT, said TEXT NOT NULL) STRICT;
 """ + "".join(
     f"""
@@ -84,6 +86,13 @@ class Branch(NamedTuple):
 
     newest: Earlier | None
     left: tuple[Earlier, ...]
+
+
+class Standing(NamedTuple):
+    """An alarm that stands, as JSON; `proven` if what it says was seen in a whole log."""
+
+    alarm: str
+    proven: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +251,19 @@ class Memory:
         """Notes the time of a quorum, within a change."""
         self._database.execute("UPDATE monitor SET quorum = max(coalesce(quorum, 0), ?)", (time,))
 
-    def standing(self) -> dict[str, str]:
-        """Returns the alarms that stand, by their keys, as JSON."""
-        return dict(self._database.execute("SELECT key, alarm FROM standing ORDER BY key"))
+    def standing(self) -> dict[str, Standing]:
+        """Returns the alarms that stand, by their keys."""
+        rows = self._database.execute("SELECT key, alarm, is_proven FROM standing ORDER BY key")
+        return {key: Standing(alarm, bool(is_proven)) for key, alarm, is_proven in rows}
 
     def begin(self, key: str, alarm: str, said: str) -> None:
         """Begins an alarm, within a change; `said` is what there is to tell of it."""
-        self._database.execute("INSERT INTO standing VALUES (?, ?)", (key, alarm))
+        self._database.execute("INSERT INTO standing VALUES (?, ?, 0)", (key, alarm))
         self._database.execute("INSERT INTO news (said) VALUES (?)", (said,))
+
+    def prove(self, key: str) -> None:
+        """Notes, within a change, that what an alarm says was seen in a whole log."""
+        self._database.execute("UPDATE standing SET is_proven = 1 WHERE key = ?", (key,))
 
     def end(self, key: str, said: str) -> None:
         """Ends an alarm, within a change."""

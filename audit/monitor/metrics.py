@@ -47,7 +47,7 @@ class Metrics:
         failed = {check.name: check.failed for check in report.checks}
         for check in CHECKS:
             self._findings.labels(check).set(failed[check])
-        kinds = [alarm_of(text).kind for text in memory.standing().values()]
+        kinds = [alarm_of(stands.alarm).kind for stands in memory.standing().values()]
         for kind in KINDS:
             self._alarms.labels(kind).set(kinds.count(kind))
         self._quorum.set(memory.quorum_since())

@@ -199,9 +199,22 @@ def test_what_came_damaged_is_read_again(tmp_path: Path) -> None:
     with closing(Memory(tmp_path / "m", SIGNER.verifier, NOW)) as memory:
         follower = Follower(MemoryLog(files), SIGNER.verifier, Options(escrow=ESCROW), memory, "1")
         files["tile/entries/001.p/44"] = good[:-1] + b"?"
-        assert {each.check for each in follower.look(NOW).report.findings} > {"checkpoint"}
+        looked = follower.look(NOW)
+        alarms.take(looked, memory, NOW, None)
+        assert {each.check for each in looked.report.findings} == {"checkpoint", "schema"}
         files["tile/entries/001.p/44"] = good
-        assert follower.look(NOW).report.findings == ()
+        looked = follower.look(NOW)
+        alarms.take(looked, memory, NOW, None)
+        assert looked.report.findings == ()
+        assert memory.standing() == {}  # what was damaged on its way was said by no entry of the log
+
+
+def test_what_an_entry_said_stays_said(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "m")
+    watched.look(FORK)
+    assert set(watched.said()) == {"begins finding schema", "begins finding lifecycle"}
+    watched.look(RAWS[:5])
+    assert watched.said() == ["begins finding append-only"]
 
 
 def test_no_quorum_for_too_long(tmp_path: Path) -> None:
@@ -221,6 +234,10 @@ def test_no_quorum_for_too_long(tmp_path: Path) -> None:
     assert watched.said() == []
     watched.look(None, NOW + 7601)
     assert watched.said() == ["begins quorum"]
+    ahead = NOW + 10**6  # whose clock runs ahead says nothing of how fresh it is
+    watched.files["checkpoint"] = TWO.onto(ONE.onto(SIGNER.checkpoint(RAWS), ahead), ahead)
+    watched.look(None, NOW + 7700)
+    assert watched.said() == []
 
 
 @contextmanager

@@ -34,6 +34,8 @@ from audit.witness.store import Store, create
 from tests.attacks.cosigning import NOW, ONE, THREE, TWO, policy_text
 from tests.attacks.judging import ESCROW, MemoryLog
 from tests.attacks.maker import Book, Draft, EscrowPair, Signer, contributors, drawn, honest, log_files, write_log
+from tests.integration.running import run_tool, running
+from tests.integration.test_watched_by_operators import free_port
 from tests.integration.witnessing import ask, inside, quick_folder, request
 
 SIGNER = Signer()
@@ -416,6 +418,37 @@ def test_a_monitor_at_work(tmp_path: Path, keys: list[str]) -> None:
         assert process.wait(60) == 0
         told.append((tmp_path / "told").read_text().count('"check": "append-only"'))
     assert told == [1, 1]
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_dealer_that_deals(tmp_path: Path, scheme: str) -> None:
+    """Looked at now and then while it deals, it is judged as by `verify` in the end."""
+    address = f"127.0.0.1:{free_port()}"
+    with running(tmp_path / "data", "--log-listen", address) as dealer:
+        (tmp_path / "key").write_text(dealer.verifier_key())
+        log = f"http://{address}" if scheme == "http" else f"grpc://{dealer.address}"
+        options = (log, "--key", tmp_path / "key", "--format", "json")
+        room = dealer.room()
+        for number in range(2):
+            for table in "abc":
+                room.play_out(room.open(f"{table}{number}").hand_id)
+            room.open(f"open{number}")
+            wait_for_size(tmp_path / "data" / "public" / "checkpoint", 7 * (number + 1))
+            done = run_tool("audit", "monitor", *options, "--state", tmp_path / "m", "--once")
+            assert done.returncode == 3, done.stderr
+        followed = json.loads(done.stdout)
+        whole = json.loads(run_tool("audit", "verify", *options).stdout)
+    assert followed["entries"] == 14
+    assert followed["hands"] == whole["hands"]
+    assert followed["missing"] == whole["missing"]
+    assert followed["findings"] == whole["findings"] == []
+
+
+def wait_for_size(checkpoint: Path, size: int) -> None:
+    deadline = time.monotonic() + 60
+    while not (checkpoint.exists() and f"\n{size}\n" in checkpoint.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_the_one_log_of_a_policy_stands_in_for_the_key(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from tests.attacks.test_random_mutations import mutate
 
 SIGNER = Signer()
 NOW = 1_800_000_000
-ENTRIES = 640
+ENTRIES = 540
 Files = dict[str, bytes]
 """A static log by path: one thing that a log shows."""
 
@@ -59,7 +59,7 @@ def honest(*, repeats: bool = False) -> list[bytes]:
         label = f"hand {at}"
         table = free.pop(rng.randrange(len(free)))
         numbers[table] += 1
-        dealt = rng.random() < 0.08
+        dealt = rng.random() < 0.07
         again = rng.choice(early) if repeats and at > WIDTH and rng.random() < 0.2 else None
         if again is not None and not dealt:
             label = again.label
@@ -86,8 +86,8 @@ def history(rng: random.Random, raws: list[bytes], said: Counter[str]) -> Iterat
     size = 0
     damaged: Files = {}
     known: set[str] = set()
-    for _ in range(rng.choice([2, 3, 4])):
-        before, size = size, min(ENTRIES, size + rng.choice([0, 1, 30, 256, 290, 400]))
+    for _ in range(rng.choice([2, 3])):
+        before, size = size, min(ENTRIES, size + rng.choice([0, 1, 30, 256, 290, 520]))
         what = rng.choice(["honest", "honest", "mutated", "forked", "rolled back", "damaged", "missing"])
         said[what] += 1
         if what == "rolled back" and before:

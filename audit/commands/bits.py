@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from audit.commands.deck_options import deck_kind, only_passing_option
+from audit.commands.deck_options import deck_kind, indexes_option, only_passing_option
 from audit.commands.options import escrow_key_option, escrow_keys, key_option
 from audit.commands.progress import deck_bars
 from audit.errors import InputError
@@ -21,6 +21,7 @@ from audit.whole.verify import Options
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @click.option("--deck", type=click.Choice(sorted(DECK_KINDS)), help="The deck kind. [default: as SOURCE shows]")
+@indexes_option
 @key_option
 @escrow_key_option
 @click.option("--allow-test", is_flag=True, help="Read a test double's record as any other log.")
@@ -29,6 +30,7 @@ from audit.whole.verify import Options
 def bits(
     sources: tuple[str, ...],
     deck: str | None,
+    indexes: str,
     key: VerifierKey | None,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
@@ -49,7 +51,8 @@ def bits(
     written = 0
     with deck_bars() as bars:
         opener = log_opener(options, only_passing=only_passing, progress=bars.verified)
-        source = open_source(sources, kind=deck_kind(sources, deck), open_log=opener, compared=bars.compared)
+        kind = deck_kind(sources, deck)
+        source = open_source(sources, kind=kind, indexes=indexes, open_log=opener, compared=bars.compared)
         for packed in uniform_bits(chunk.decks for chunk in source):
             output.write(packed)
             written += len(packed)

@@ -25,8 +25,9 @@ from audit.stats.batch import Bytes
 from audit.stats.counting.corpus import BY_SEAT, Corpus, family_names
 from audit.stats.counting.count import count_source
 from audit.stats.counting.pool import cores
+from audit.stats.judging.reading import Reading, hint_of_order
 from audit.stats.results import BatteryResult
-from audit.stats.sources import DECK_KINDS, STANDARD52, DeckKind, open_source, read_order
+from audit.stats.sources import DECK_KINDS, INDEXES, STANDARD52, DeckKind, open_source, read_order
 from audit.stats.sources.files import load_array
 from audit.stats.sources.logs import log_opener
 from audit.stats.sources.opening import Decks
@@ -52,6 +53,7 @@ class DeckOptions:
     Attributes:
         sources: SOURCE as given.
         order: `rank`, `suit` or a file.
+        indexes: in which order indexes count the cards.
         deck: name of the deck kind; None to take it from the sources.
         strata: dimension and label file of each `--strata`.
         by: dimensions of `--by`.
@@ -67,6 +69,7 @@ class DeckOptions:
 
     sources: tuple[str, ...]
     order: str
+    indexes: str
     deck: str | None
     strata: tuple[tuple[str, Path], ...]
     by: tuple[str, ...]
@@ -132,6 +135,15 @@ only_passing_option = click.option(
 )
 
 
+indexes_option = click.option(
+    "--indexes",
+    type=click.Choice(INDEXES),
+    default="rank",
+    show_default=True,
+    help="How an array's indexes count the cards: rank by rank (2c 2d 2h 2s 3c …) or suit by suit (2c 3c 4c …).",
+)
+
+
 def deck_options(command: Command) -> Command:
     """Adds the options that tell which decks are counted, and how."""
     options = [
@@ -143,6 +155,7 @@ def deck_options(command: Command) -> Command:
             metavar="rank|suit|FILE",
             help="The order of the deck before the shuffle; a FILE lists its cards, top first.",
         ),
+        indexes_option,
         click.option("--deck", type=click.Choice(sorted(DECK_KINDS)), help="The deck kind. [default: as SOURCE shows]"),
         click.option(
             "--strata",
@@ -170,6 +183,7 @@ def deck_options(command: Command) -> Command:
 def collected(
     sources: tuple[str, ...],
     order: str,
+    indexes: str,
     deck: str | None,
     strata: tuple[tuple[str, Path], ...],
     by: tuple[str, ...],
@@ -195,7 +209,9 @@ def collected(
             )
     once(keys)
     escrow = escrow_keys(escrow_key_files)
-    return DeckOptions(sources, order, deck, strata, by, tests, jobs, dask, keys, ca, escrow, allow_test, only_passing)
+    return DeckOptions(
+        sources, order, indexes, deck, strata, by, tests, jobs, dask, keys, ca, escrow, allow_test, only_passing
+    )
 
 
 @dataclass(frozen=True)
@@ -247,6 +263,7 @@ def _opened(
     source = open_source(
         options.sources,
         kind=kind,
+        indexes=options.indexes,
         strata=options.strata,
         open_log=opener,
         stdin=stdin.stream,
@@ -274,6 +291,15 @@ def _array_width(source: str) -> int | None:
     return int(array.shape[1]) if isinstance(array, np.ndarray) and array.ndim == 2 and len(array) else None
 
 
+def understood(options: DeckOptions, source: Decks) -> tuple[str, list[str]]:
+    """Returns how decks that were read were understood, and a hint if another order would explain them better."""
+    if source.sample is None:
+        return "", []
+    reading = Reading(deck_kind(options.sources, options.deck), options.indexes, options.order, source.named)
+    hint = hint_of_order(source.sample, reading)
+    return str(reading), [hint] if hint else []
+
+
 def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Decks]:
     """Counts all decks; returns the counts and the source, read to its end."""
     with open_decks(options) as decks:
@@ -287,6 +313,10 @@ def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Cor
             for_merging=for_merging,
             progress=decks.counted,
         )
+    if corpus is not None:
+        read_as, hints = understood(options, decks.source)
+        corpus.read_as.append(read_as)
+        corpus.notes += hints
     return corpus, decks.source
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from audit.commands.deck_options import (
     open_decks,
     report_option,
     show,
+    understood,
 )
 from audit.commands.options import format_option
 from audit.commands.progress import working
@@ -72,7 +74,8 @@ def _tested(options: DeckOptions, alpha: float, sequential: bool) -> tuple[Batte
     if sequential:
         with open_decks(options) as opened:
             result = watch(opened.source, alpha, order=opened.order, names=options.tests, progress=opened.counted)
-        return result, opened.source.reports
+        read_as, hints = understood(options, opened.source)
+        return replace(result, read_as=read_as, notes=(*result.notes, *hints)), opened.source.reports
     corpus, source = count_decks(options)
     with working("judging"):
         result = judge(corpus, alpha) if corpus is not None else no_decks(alpha, source)

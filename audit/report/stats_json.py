@@ -33,6 +33,7 @@ def as_json(result: BatteryResult, about: Subject | None = None) -> str:
             ],
             "missing": list(result.missing),
             "sources": list(result.sources),
+            "read_as": result.read_as or None,
             "notes": list(result.notes),
             "strata": {dimension: dict(labels) for dimension, labels in result.strata.items()},
             "sequential": result.sequential,

@@ -29,6 +29,8 @@ _SHOWN = 8
 def print_result(result: BatteryResult, console: Console, about: Subject | None = None) -> None:
     """Prints the verdict, then what speaks loudest, what could not be tested, and what could not have been seen."""
     console.print(f"[{_STYLES[result.verdict]}]{result.verdict.upper()}[/]  {escape(plain(verdict_sentence(result)))}")
+    if result.read_as:
+        console.print(f"Read as: {escape(plain(result.read_as))}")
     for log in result.logs:
         if text := what_is_left_out(log):
             console.print(escape(plain(text)))

@@ -216,6 +216,7 @@ class BatteryResult:
         logs: for each log what of it is among the decks.
         findings: why a log does not verify, where nothing was tested for that reason; the first ones.
         missing: why the input cannot be read, where nothing was tested for that reason.
+        read_as: how the input was understood, where decks were read.
     """
 
     verdict: Verdict
@@ -234,6 +235,7 @@ class BatteryResult:
     logs: tuple[LogSample, ...] = ()
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
+    read_as: str = ""
 
 
 def most_telling(tests: tuple[TestResult, ...], count: int) -> list[TestResult]:

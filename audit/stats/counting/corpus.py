@@ -76,6 +76,7 @@ class Corpus:
         keys: the keys of all decks.
         sources: what was read.
         notes: what the sources said besides.
+        read_as: how they were read, each way once.
         logs: what of each log is among the decks.
         digests: SHA-256 of the decks of each run that was put together here.
     """
@@ -86,6 +87,7 @@ class Corpus:
     keys: KeyStore
     sources: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    read_as: list[str] = field(default_factory=list)
     logs: list[LogSample] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
 
@@ -110,6 +112,7 @@ class Corpus:
             self.keys.add(keys)
         self.sources += later.sources
         self.notes += later.notes
+        self.read_as = list(dict.fromkeys([*self.read_as, *later.read_as]))
         self.logs += later.logs
         self.digests += later.digests
 

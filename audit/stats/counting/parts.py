@@ -74,6 +74,7 @@ def _write_corpus(archive: zipfile.ZipFile, corpus: Corpus) -> dict[str, Any]:
         "key_blocks": blocks,
         "sources": corpus.sources,
         "notes": corpus.notes,
+        "read_as": corpus.read_as,
         "logs": [asdict(sample) for sample in corpus.logs],
         "digests": corpus.digests,
     }
@@ -146,7 +147,8 @@ def _read_corpus(archive: zipfile.ZipFile, head: Mapping[str, Any]) -> Corpus:
             raise ValueError("keys of another kind")
         corpus.keys.add(keys)
     corpus.sources, corpus.notes = list(head["sources"]), list(head["notes"])
-    corpus.logs = [LogSample(**sample) for sample in head.get("logs", ())]  # parts of before have none
+    corpus.read_as = list(head.get("read_as", ()))  # parts of before have none, and no logs either
+    corpus.logs = [LogSample(**sample) for sample in head.get("logs", ())]
     corpus.digests = list(head["digests"])
     return corpus
 

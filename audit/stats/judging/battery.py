@@ -81,6 +81,7 @@ def judge(corpus: Corpus | None, alpha: float = ALPHA) -> BatteryResult:
             for dimension, tallies in corpus.strata.items()
         },
         logs=tuple(corpus.logs),
+        read_as="; ".join(corpus.read_as),
     )
 
 

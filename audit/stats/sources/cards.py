@@ -201,7 +201,8 @@ def _what_is_wrong(line: bytes, kind: DeckKind) -> str | None:
     if len(numbers) == kind.size and all(number.isdigit() for number in numbers):
         return (
             "numbers, of which nobody can tell in what order they count the cards; if they are 0 to "
-            f"{kind.size - 1} in our order (2c 2d 2h 2s 3c …), make an array of them: "
+            f"{kind.size - 1} in our order (2c 2d 2h 2s 3c …), or suit by suit (2c 3c 4c …; then say --indexes suit), "
+            "make an array of them: "
             "sed 's/[,;]/ /g' FILE | python -c \"import numpy, sys; "
             "numpy.save('decks.npy', numpy.loadtxt(sys.stdin, 'uint8', ndmin=2))\""
         )

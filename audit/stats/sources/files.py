@@ -16,6 +16,7 @@ from audit.errors import InputError
 from audit.files import open_regular
 from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import STANDARD52, DeckKind, are_permutations, header_length, parse_block, what_repeats
+from audit.stats.sources.order import read_indexes
 from audit.whole.report import Report
 
 _NPY_MAGIC = b"\x93NUMPY"
@@ -33,6 +34,8 @@ class Part(Protocol):
     reports: list[Report]
     labelled: bool
     """Whether its chunks have labels of their own."""
+    indexed: bool
+    """Whether it names cards by indexes."""
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yields its chunks; `first` counts from its own front."""
@@ -43,6 +46,7 @@ class _Unlabelled:
     """What files of decks have in common."""
 
     labelled = False
+    indexed = False
 
     def __init__(self, name: str, kind: DeckKind, total: int | None) -> None:
         self.name = name
@@ -108,17 +112,20 @@ class StreamDecks(_Unlabelled):
 
 
 class ArrayDecks(_Unlabelled):
-    """A `.npy` array, shape (N, n), uint8: card indexes in the reference order. It is mapped, not loaded.
+    """A `.npy` array, shape (N, n), uint8: card indexes. It is mapped, not loaded.
 
     Args:
         path: The file.
         kind: The deck kind, n of it the array's width.
+        indexes: In which order its indexes count the cards, `rank` or `suit`.
 
     Raises:
         InputError: For a file that is no `.npy` array of this shape and type.
     """
 
-    def __init__(self, path: Path, kind: DeckKind = STANDARD52) -> None:
+    indexed = True
+
+    def __init__(self, path: Path, kind: DeckKind = STANDARD52, indexes: str = "rank") -> None:
         name = str(path)
         with _opened(path, name):
             pass
@@ -134,6 +141,7 @@ class ArrayDecks(_Unlabelled):
             raise InputError(f"{name}: the array's shape is {array.shape}; decks are (N, {kind.size})")
         super().__init__(name, kind, len(array))
         self._array = array
+        self._card_of = None if indexes == "rank" else read_indexes(indexes, kind)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yields chunks of up to `CHUNK` decks; InputError for a row that is no permutation."""
@@ -143,7 +151,7 @@ class ArrayDecks(_Unlabelled):
             if not np.all(good):
                 row = int(np.argmin(good))
                 raise InputError(f"{self.name}: row {first + row} (from 0): {what_repeats(decks[row], self._kind)}")
-            yield Chunk(decks, first=first)
+            yield Chunk(decks if self._card_of is None else self._card_of[decks], first=first)
 
 
 def load_array(path: Path) -> object:
@@ -163,14 +171,14 @@ def load_array(path: Path) -> object:
         return loaded
 
 
-def open_file(path: Path, kind: DeckKind) -> Part:
-    """Opens a file of decks, by its first bytes and its name: a `.npy` array or text."""
+def open_file(path: Path, kind: DeckKind, indexes: str = "rank") -> Part:
+    """Opens a file of decks, by its first bytes and its name: a `.npy` array, whose indexes count so, or text."""
     with _opened(path, str(path)) as stream:
         magic = stream.read(len(_NPY_MAGIC))
     if magic.startswith(_ZIP_MAGIC):
         raise InputError(f"{path}: {_ARCHIVE}")
     if magic == _NPY_MAGIC or path.suffix == ".npy":
-        return ArrayDecks(path, kind)
+        return ArrayDecks(path, kind, indexes)
     return TextDecks(path, kind)
 
 

@@ -161,6 +161,7 @@ class LogDecks:
     """
 
     labelled = True
+    indexed = False
 
     def __init__(
         self,

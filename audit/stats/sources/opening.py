@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from audit.errors import InputError
 from audit.stats.decks import whole_deck_keys
 from audit.stats.results import Chunk, LogSample
@@ -27,7 +30,11 @@ def is_log(source: str) -> bool:
 
 
 class Decks:
-    """All sources one after the other: the `Source` that the battery reads, once, from front to end."""
+    """All sources one after the other: the `Source` that the battery reads, once, from front to end.
+
+    Attributes:
+        sample: the first chunk's decks, once they were read.
+    """
 
     def __init__(
         self,
@@ -39,6 +46,7 @@ class Decks:
         self.name = ", ".join(part.name for part in parts)
         self.cards: int | None = None
         self.notes = list(notes)
+        self.sample: NDArray[np.uint8] | None = None
         self._parts = parts
         self._label_files = label_files
         self._compared = compared
@@ -53,6 +61,11 @@ class Decks:
     def logs(self) -> list[LogSample]:
         """For each log that was read, what of it is among the decks."""
         return [sample for part in self._parts for sample in part.logs]
+
+    @property
+    def named(self) -> frozenset[str]:
+        """How the sources name cards: by `index`, by `card`, or both."""
+        return frozenset("index" if part.indexed else "card" for part in self._parts)
 
     @property
     def reports(self) -> list[Report]:
@@ -77,6 +90,7 @@ class Decks:
                 fresh = self._once(part, replace(chunk, labels=labels), seen)
                 if len(fresh.decks):
                     self.cards = fresh.decks.shape[1]
+                    self.sample = fresh.decks if self.sample is None else self.sample
                     yield replace(fresh, first=first)
                     first += len(fresh.decks)
             self.notes.extend(part.notes)
@@ -109,6 +123,7 @@ def open_source(
     sources: Sequence[str],
     *,
     kind: DeckKind = STANDARD52,
+    indexes: str = "rank",
     strata: Sequence[tuple[str, Path]] = (),
     open_log: OpenLog | None = None,
     stdin: BinaryIO | None = None,
@@ -119,6 +134,7 @@ def open_source(
     Args:
         sources: Logs, text files, `.npy` arrays, `-` for text on standard input.
         kind: The deck kind that every deck must be.
+        indexes: In which order the indexes of arrays count the cards, `rank` or `suit`.
         strata: Dimensions with a file of labels each, one a line for each deck of the sources without labels of their
             own (all but logs), all such sources in the order given.
         open_log: Opens a log; without it a log is refused.
@@ -147,7 +163,7 @@ def open_source(
                 raise InputError(f"{source}: a log cannot be read here; give a file of decks")
             parts.append(open_log(source, kind))
         else:
-            parts.append(open_file(Path(source), kind))
+            parts.append(open_file(Path(source), kind, indexes))
     if len(parts) > 1:
         for part in parts:
             if isinstance(part, StreamDecks):

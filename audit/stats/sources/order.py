@@ -1,4 +1,4 @@
-"""The order of a deck before it was shuffled (API.md, `--order`)."""
+"""Orders of a deck: before it was shuffled (`--order`), and in which indexes count its cards (`--indexes`; API.md)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def read_order(order: str, kind: DeckKind) -> NDArray[np.uint8]:
     if order == "rank":
         return np.arange(kind.size, dtype=np.uint8)
     if order == "suit":
-        by_suit = [rank + suit for suit in SUITS for rank in RANKS if rank + suit in kind.cards]
-        return np.array([by_suit.index(card) for card in kind.cards], dtype=np.uint8)
+        return np.argsort(read_indexes("suit", kind)).astype(np.uint8)
     path = Path(order)
     try:
         with open_regular(path) as file:
@@ -42,3 +41,23 @@ def read_order(order: str, kind: DeckKind) -> NDArray[np.uint8]:
     positions = np.empty(kind.size, dtype=np.uint8)
     positions[deck] = np.arange(kind.size, dtype=np.uint8)
     return positions
+
+
+INDEXES = ("rank", "suit")
+"""The orders in which indexes may count the cards."""
+
+
+def read_indexes(indexes: str, kind: DeckKind) -> NDArray[np.uint8]:
+    """Returns the card that each index of a file stands for.
+
+    Args:
+        indexes: `rank` (our reference order) or `suit` (2c … Ac 2d … Ad 2h … Ah 2s … As).
+        kind: The deck kind.
+
+    Returns:
+        uint8, shape (n,): for each index of the file the card's index in the reference order.
+    """
+    if indexes == "rank":
+        return np.arange(kind.size, dtype=np.uint8)
+    by_suit = [rank + suit for suit in SUITS for rank in RANKS if rank + suit in kind.cards]
+    return np.array([kind.cards.index(card) for card in by_suit], dtype=np.uint8)

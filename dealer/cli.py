@@ -15,11 +15,12 @@ from dealer.config import C, config_option, contribution_option, log_format_opti
 from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
 from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
+from dealer.files import read_text
 from dealer.operate import COMMANDS
 from dealer.play.command import play
 
 if TYPE_CHECKING:
-    from dealer.service.settings import Tls
+    from dealer.service.settings import Tls, Witnessing
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
@@ -239,6 +240,16 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @option("--metrics-listen", default=None, help="HOST:PORT on the loopback for Prometheus.")
 @option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
 @option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
+@option("--witness-policy", type=_PATH, default=None, help="Policy of the witnesses that are to cosign the log.")
+@option("--witness-seconds", type=click.FloatRange(1), default=10.0, show_default=True, help="Their pace.")
+@option("--witness-timeout", type=click.FloatRange(0.1), default=5.0, show_default=True, help="They have so long.")
+@option(
+    "--witness-refresh",
+    type=click.FloatRange(1),
+    default=3_600.0,
+    show_default=True,
+    help="A log that has not grown is shown again after so long.",
+)
 @contribution_option
 @_store_option
 @option(
@@ -330,6 +341,7 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
             key_seconds=key_seconds,
         ),
         shared=shared,
+        witnesses=_witnessing(options),
     )
     if dev and escrow is None:
         escrow = trial_escrow(data.root)
@@ -350,14 +362,16 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
 def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
     """Write the static log to the folder OUT, or bring it up to date; a server may run meanwhile."""
     from dealer.log.checkpoint import read_checkpoint
-    from dealer.log.tiles import check_only_a_log, publish
+    from dealer.log.tiles import check_only_a_log, publish, published_checkpoint
     from dealer.store.datadir import DataDir
     from dealer.store.sqlite import SqliteStore
 
     data = DataDir.at(data_dir, at_rest_dir)
     data.check()
     with closing(SqliteStore(data.database, read_only=True)) as store:
-        note = store.checkpoint()
+        note, published = store.checkpoint(), store.published()
+        if published_checkpoint(data.public) == read_checkpoint(published):
+            note = published  # with its cosignatures, where witnesses are asked
         size = read_checkpoint(note).size
         try:
             check_only_a_log(out)
@@ -405,6 +419,22 @@ def _tls(options: Mapping[str, Any]) -> "Tls | None":
         raise click.UsageError("--insecure-listen-anywhere is for a dealer without TLS")
     certificate, key, client_ca, domain = (options[name] for name in needed)
     return Tls(certificate, key, client_ca, domain, options["revoked"])
+
+
+def _witnessing(options: Mapping[str, Any]) -> "Witnessing | None":
+    """Reads the policy of witnesses, and how they are asked."""
+    from dealer.log.policy import PolicyError, parse
+    from dealer.service.settings import Witnessing
+
+    path: Path | None = options["witness_policy"]
+    if path is None:
+        return None
+    try:
+        policy = parse(read_text(path).encode())
+    except (PolicyError, UnicodeDecodeError) as error:
+        raise CutcardError(f"{path}: {error}") from None
+    pace, timeout, refresh = (options[f"witness_{name}"] for name in ("seconds", "timeout", "refresh"))
+    return Witnessing(policy, pace, timeout, refresh)
 
 
 def _shards(names: str | None, own: str | None) -> Shards | None:

@@ -80,7 +80,10 @@ class ModelStore:
     def published(self) -> str:
         return self.checkpoint()
 
-    def publish(self, note: str) -> None:
+    def witnessed(self) -> str | None:
+        return None
+
+    def publish(self, note: str, witnessed: bool = False) -> None:
         pass
 
     def confirm(self) -> None:

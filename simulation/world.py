@@ -392,8 +392,8 @@ class World:
 
             return told
 
-        def opened() -> None:
-            opening()
+        def opened(reader: Any = None) -> None:
+            opening(reader)
             housekeeping: Any = life.dealer._housekeeping
             tables: Any = life.dealer._tables
             housekeeping.committed = spoilt(housekeeping.committed)

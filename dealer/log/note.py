@@ -129,7 +129,7 @@ class NoteVerifier:
         Raises:
             NoteError: the note does not decode, this key did not sign it, or a signature of this key is wrong.
         """
-        text, signatures = _split_note(note)
+        text, signatures = signature_lines(note)
         message = text.encode()
         ours = [data[4:] for name, data in signatures if name == self.name and data[:4] == self.key_id]
         if not ours:
@@ -142,8 +142,12 @@ class NoteVerifier:
         return text
 
 
-def _split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:
-    """Returns the note's text, and the name and data (key id, signature) of each of its signature lines."""
+def signature_lines(note: str) -> tuple[str, list[tuple[str, bytes]]]:
+    """Returns the note's text, and the name and data (key id, signature) of each of its signature lines.
+
+    Raises:
+        NoteError: the note does not decode.
+    """
     body, blank, block = note.rpartition("\n\n")
     if not blank or not block.endswith("\n"):
         raise NoteError("a signed note is a text, an empty line, and signature lines that end in newlines")

@@ -14,6 +14,7 @@ from pathlib import Path
 from dealer.log.checkpoint import Checkpoint, read_checkpoint
 from dealer.log.errors import CheckpointError, PublishError
 from dealer.log.merkle import CompactRange, NodeReader, leaf_hash
+from dealer.log.note import signature_lines
 
 TILE_WIDTH = 256
 """How many hashes a full tile, and how many entries a full bundle has."""
@@ -88,6 +89,20 @@ def check_only_a_log(out: Path) -> None:
         raise PublishError(f"{out} holds {foreign[0]!a}, which is no part of a log: name an empty folder, or a new one")
 
 
+def place(
+    out: Path,
+    previous_size: int,
+    checkpoint_note: str,
+    read_node: NodeReader,
+    read_entries: EntryReader,
+) -> None:
+    """Brings tiles and bundles into place for a checkpoint that the folder does not show yet; see `publish`."""
+    checkpoint = read_checkpoint(checkpoint_note)
+    _check_root(checkpoint, read_node)
+    with _Folder(out).only_writer() as folder:
+        _place(folder, previous_size, checkpoint, read_node, read_entries)
+
+
 def publish(
     out: Path,
     previous_size: int,
@@ -99,7 +114,8 @@ def publish(
     """Brings the static log in the folder `out` up to `size` entries; the folder is made if need be.
 
     Tiles and bundles are durable before the checkpoint takes the place of the one before, and partial ones go only
-    after that, once the full one is there. A run that was killed is simply repeated.
+    after that, once the full one is there. A run that was killed is simply repeated. Of the same checkpoint the one
+    with more signature lines stays.
 
     Args:
         out: the folder; one process at a time writes to it.
@@ -117,25 +133,15 @@ def publish(
         OSError: the folder cannot be written to; what readers see is still whole.
     """
     checkpoint = read_checkpoint(checkpoint_note)
-    if checkpoint.size != size or CompactRange.load(size, read_node).root() != checkpoint.root:
+    if checkpoint.size != size:
         raise PublishError(f"the checkpoint is not that of the log's first {size} entries")
-    folder = _Folder(out)
-    with folder.only_writer():
-        shown = published_checkpoint(out)
-        if shown is not None:
-            _check_extends(out, shown, checkpoint, read_node)
-        known = min(previous_size, shown.size) if shown is not None else 0
-        if shown == checkpoint and known == size:
-            return
-        for level, number, width in _tiles(known, size):
-            first = number * TILE_WIDTH
-            hashes = [read_node(level * _HEIGHT, first + place) for place in range(width)]
-            if level == 0:
-                entries = list(read_entries(first, first + width))
-                _check_entries(entries, first, hashes)
-                folder.write_once(bundle_path(number, width), bundle(entries))
-            folder.write_once(tile_path(level, number, width), b"".join(hashes))
-        folder.sync()
+    _check_root(checkpoint, read_node)
+    with _Folder(out).only_writer() as folder:
+        known, shown = _place(folder, previous_size, checkpoint, read_node, read_entries)
+        if shown == checkpoint and not _says_more(out, checkpoint_note):
+            if known == size:
+                return
+            checkpoint_note = _shown_note(out)
         folder.replace(_CHECKPOINT, checkpoint_note.encode())
         folder.sync()
         for level, number, width in _tiles(known, size):
@@ -143,6 +149,45 @@ def publish(
                 folder.remove_partial(tile_path(level, number))
                 if level == 0:
                     folder.remove_partial(bundle_path(number))
+
+
+def _place(
+    folder: "_Folder", previous_size: int, checkpoint: Checkpoint, read_node: NodeReader, read_entries: EntryReader
+) -> tuple[int, Checkpoint | None]:
+    """Writes what a tree's readers need but the checkpoint; returns what was in place before, and what is shown."""
+    size, out = checkpoint.size, folder.root
+    shown = published_checkpoint(out)
+    if shown is not None:
+        _check_extends(out, shown, checkpoint, read_node)
+    known = min(previous_size, shown.size) if shown is not None else 0
+    if shown == checkpoint and known == size:
+        return known, shown
+    for level, number, width in _tiles(known, size):
+        first = number * TILE_WIDTH
+        hashes = [read_node(level * _HEIGHT, first + place) for place in range(width)]
+        if level == 0:
+            entries = list(read_entries(first, first + width))
+            _check_entries(entries, first, hashes)
+            folder.write_once(bundle_path(number, width), bundle(entries))
+        folder.write_once(tile_path(level, number, width), b"".join(hashes))
+    folder.sync()
+    return known, shown
+
+
+def _check_root(checkpoint: Checkpoint, read_node: NodeReader) -> None:
+    """Checks that a checkpoint is one of this log's."""
+    if CompactRange.load(checkpoint.size, read_node).root() != checkpoint.root:
+        raise PublishError(f"the checkpoint is not that of the log's first {checkpoint.size} entries")
+
+
+def _shown_note(out: Path) -> str:
+    return (out / _CHECKPOINT).read_bytes().decode()
+
+
+def _says_more(out: Path, note: str) -> bool:
+    """Whether a note differs from the one shown, of the same checkpoint, and has no fewer signature lines."""
+    shown = _shown_note(out)
+    return note != shown and len(signature_lines(note)[1]) >= len(signature_lines(shown)[1])
 
 
 def _number(number: int, width: int) -> str:
@@ -194,25 +239,25 @@ class _Folder:
 
     def __init__(self, root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
-        self._root = root
+        self.root = root
         self._changed: set[Path] = set()
 
     @contextmanager
-    def only_writer(self) -> Iterator[None]:
+    def only_writer(self) -> "Iterator[_Folder]":
         """Keeps every other publisher out of the folder; the lock goes with the process, however that ends."""
-        handle = os.open(self._root, os.O_RDONLY)
+        handle = os.open(self.root, os.O_RDONLY)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise PublishError(f"another process is publishing to {self._root}") from error
-            yield
+                raise PublishError(f"another process is publishing to {self.root}") from error
+            yield self
         finally:
             os.close(handle)
 
     def write_once(self, name: str, content: bytes) -> None:
         """Writes a file that never changes; one that is already there must have the same content."""
-        path = self._root / name
+        path = self.root / name
         try:
             present = path.read_bytes()
         except FileNotFoundError:
@@ -224,9 +269,9 @@ class _Folder:
 
     def replace(self, name: str, content: bytes) -> None:
         """Writes a file under its name in one step, over one that may be there."""
-        path = self._root / name
+        path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self._root / _UNFINISHED
+        unfinished = self.root / _UNFINISHED
         with unfinished.open("wb") as file:
             file.write(content)
             file.flush()
@@ -246,7 +291,7 @@ class _Folder:
 
     def remove_partial(self, full: str) -> None:
         """Removes the partial files of a tile or bundle whose full file is there; readers take its prefix."""
-        partial = self._root / f"{full}.p"
+        partial = self.root / f"{full}.p"
         if partial.is_dir():
             shutil.rmtree(partial)
 
@@ -254,5 +299,5 @@ class _Folder:
         """Has the folders synced that hold the names on the way to `path`."""
         for folder in path.parents:
             self._changed.add(folder)
-            if folder == self._root:
+            if folder == self.root:
                 break

@@ -15,13 +15,15 @@ from dealer.core.hand import Status, VoidReason, over
 from dealer.core.ids import uuid7_milliseconds
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
-from dealer.log.tiles import publish, published_checkpoint
+from dealer.log.tiles import place, publish, published_checkpoint
 from dealer.service.metrics import Metrics
 from dealer.service.referee.clocks import seconds_left
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc.dealer import DealerServicer
 from dealer.service.rpc.health import HealthServicer
 from dealer.service.settings import Settings
+from dealer.service.witnesses.conflict import RolledBackError
+from dealer.service.witnesses.witnesses import Shown, Witnesses
 from dealer.service.writer import governing, hands
 from dealer.service.writer.change import Unit
 from dealer.service.writer.engine import Engine
@@ -57,6 +59,7 @@ class Parts:
         dealer: what serves rooms.
         health: what serves the dealer's health, and `services`, under which names.
         metrics: what counts.
+        witnesses: who cosigns the log; None: nobody is asked.
     """
 
     data: DataDir
@@ -67,6 +70,7 @@ class Parts:
     health: HealthServicer
     services: tuple[str, ...]
     metrics: Metrics
+    witnesses: Witnesses | None = None
 
 
 class Housekeeping(Observer):
@@ -83,14 +87,16 @@ class Housekeeping(Observer):
         self._tasks: set[asyncio.Task[None]] = set()
         self._deadlines: dict[bytes, asyncio.TimerHandle] = {}
         self._published: int | None = None
+        self._shown: Shown | None = None
         self._ahead_told = False
         self._told_published = self._loop.time()
 
     def start(self) -> None:
         """Begins what is done by the clock."""
         engine, settings = self._parts.engine, self._settings
+        pace = settings.publish_seconds if settings.witnesses is None else settings.witnesses.seconds
+        self._spawn(self._repeat(self.publish, pace, at_pace=True))
         for work, seconds in (
-            (self.publish, settings.publish_seconds),
             (self._sync_signed, _SYNC_SECONDS),
             (engine.probe, settings.probe_seconds),
             (self.show_health, settings.probe_seconds),
@@ -205,16 +211,20 @@ class Housekeeping(Observer):
             if refused.reason in (Reason.STORAGE, Reason.TOO_MANY_REQUESTS):
                 self._lock_in(_AGAIN_SECONDS, hand)
 
-    async def publish(self) -> None:
-        """Brings the static log up to what is durable."""
+    async def publish(self, *, patience: float | None = None) -> None:
+        """Brings the static log up to what is durable; with witnesses, shows it to them first.
+
+        Args:
+            patience: seconds for which witnesses are waited for; as the settings have it if it is not given.
+        """
         parts, previous = self._parts, self._published
-        note = await self._to_publish()
-        size = read_checkpoint(note).size
-        if size == previous:
+        shown = await self._to_publish(patience)
+        size = read_checkpoint(shown.note).size
+        if size == previous and self._shown is not None and self._shown.note == shown.note:
             return
         await self._sync_signed()
-        await parts.reader.run(lambda store: _publish(parts.data, previous, size, note, store))
-        self._published = size
+        await parts.reader.run(lambda store: _publish(parts.data, previous, size, shown.note, store))
+        self._published, self._shown = size, shown
         self._tell_published(size)
         parts.metrics.published_entries.set(size)
 
@@ -224,16 +234,51 @@ class Housekeeping(Observer):
             self._told_published = now
             _log.info("published", entries=size)
 
-    async def _to_publish(self) -> str:
+    async def _to_publish(self, patience: float | None) -> Shown:
         """Returns the checkpoint that the static log is to be brought up to: with several dealers the writer's."""
         parts = self._parts
+        leads = parts.engine.health.standing is None
+        note = parts.engine.state.note
+        if parts.witnesses is not None and leads:
+            return await self._cosigned(parts.witnesses, note, patience)
         if not parts.engine.shared:
-            return parts.engine.state.note
-        if parts.engine.health.standing is None:
-            note = parts.engine.state.note
-            if self._published is None or read_checkpoint(note).size > self._published:
-                await parts.engine.publish()
-        return await parts.reader.run(lambda store: store.published())
+            return Shown(note, None)
+        if leads and (self._published is None or read_checkpoint(note).size > self._published):
+            await parts.engine.publish(note)
+        return Shown(await parts.reader.published(), None)
+
+    async def _cosigned(self, witnesses: Witnesses, note: str, patience: float | None) -> Shown:
+        """Has a checkpoint cosigned: its tiles are in place before, and it stands in the store before it is shown."""
+        parts, previous = self._parts, self._published
+        before = self._shown
+        if before is None:
+            before = witnesses.judged(await parts.reader.published())
+            if before.since is not None:
+                witnesses.note_quorum(before)
+        await self._sync_signed()
+        await parts.reader.run(lambda store: _publish(parts.data, previous, None, note, store))
+        shown = await witnesses.cosign(note, before, patience)
+        if shown.note != before.note:
+            await parts.engine.publish(shown.note, witnessed=shown.since is not None)
+        witnesses.note_quorum(shown)
+        await self._heed(witnesses)
+        return shown
+
+    def lead(self) -> None:
+        """Holds the log against the witnesses in the background: this dealer has taken the lease, and cards go on."""
+        if self._parts.witnesses is not None:
+            self._spawn(self.tried(partial(self._hold_against, self._parts.witnesses)))
+
+    async def _hold_against(self, witnesses: Witnesses) -> None:
+        with suppress(RolledBackError):
+            await witnesses.start_up(await self._parts.reader.published())
+        await self._heed(witnesses)
+
+    async def _heed(self, witnesses: Witnesses) -> None:
+        """Opens no hand any more once witnesses hold another history of the log."""
+        if witnesses.conflict is not None and not self._parts.engine.health.contradicted:
+            self._parts.engine.health.contradicted = True
+            await self.show_health()
 
     async def _tend_keys(self) -> None:
         if self._parts.engine.shared and self._parts.engine.health.standing is None:
@@ -277,11 +322,15 @@ class Housekeeping(Observer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _repeat(self, work: Work, seconds: float) -> None:
+    async def _repeat(self, work: Work, seconds: float, *, at_pace: bool = False) -> None:
+        """Does work again and again, so many seconds apart; at a pace, from one beginning to the next."""
+        spent = 0.0
         while True:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(max(0.0, seconds - spent))
+            began = self._loop.time()
             with suppress(Exception):  # not even that its failure cannot be told ends it
                 await self.tried(work)
+            spent = self._loop.time() - began if at_pace else 0.0
 
     async def tried(self, work: Work) -> None:
         """Runs one round of background work and logs what fails; the next round retries."""
@@ -289,11 +338,16 @@ class Housekeeping(Observer):
             await work()
         except Exception as error:
             told = isinstance(error, CutcardError | OSError)  # of any other the message might hold a secret
-            _log.error("work in the background failed", work=work.__name__, error=str(error if told else type(error)))
+            name = getattr(work, "__name__", "publish")
+            _log.error("work in the background failed", work=name, error=str(error if told else type(error)))
 
 
-def _publish(data: DataDir, previous: int | None, size: int, note: str, store: LogStore) -> None:
+def _publish(data: DataDir, previous: int | None, size: int | None, note: str, store: LogStore) -> None:
+    """Publishes a checkpoint; without `size` only what its readers need beside it is brought into place."""
     if previous is None:  # a start: what the folder's checkpoint covers was in place before it, and is not read again
         shown = published_checkpoint(data.public)
         previous = shown.size if shown else 0
-    publish(data.public, previous, size, note, store.node, store.entries)
+    if size is None:
+        place(data.public, previous, note, store.node, store.entries)
+    else:
+        publish(data.public, previous, size, note, store.node, store.entries)

@@ -50,14 +50,17 @@ from dealer.service.rpc.operator import OperatorServicer
 from dealer.service.rpc.roles import PUBLIC_METHODS
 from dealer.service.rpc.streams import StreamCaps
 from dealer.service.rpc.table import TableServicer
-from dealer.service.settings import Settings, Shared, Tls
+from dealer.service.settings import Settings, Shared, Tls, Witnessing
+from dealer.service.witnesses.conflict import RolledBackError
+from dealer.service.witnesses.metrics import WitnessMetrics
+from dealer.service.witnesses.witnesses import Witnesses
 from dealer.service.writer.engine import Engine
 from dealer.service.writer.hands import take_tables
 from dealer.service.writer.health import lease_lost, log_conflict, standing_by
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir, lies_in_memory
-from dealer.store.interface import Store
+from dealer.store.interface import LogConflict, Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 
@@ -129,6 +132,7 @@ class Dealer:
         self._running = False
         self._watching: asyncio.Task[None] | None = None
         self._tls: TlsFiles | None = None
+        self._witnesses: Witnesses | None = None
         self.contender: Contender | None = None
         self.failed = asyncio.Event()
         self.addresses: list[str] = []
@@ -153,9 +157,11 @@ class Dealer:
         self._data.check(shared=self._settings.shared is not None)
         try:
             self._held.enter_context(self._data.only_server())
-            self._open()
+            self._open(await self._ask_witnesses())
             if self.contender is not None:
                 await self._first_look(self.contender)
+                if self._witnesses is not None:
+                    await self._hold_against(self._witnesses)
             elif self._settings.table_owners:
                 taken = await self.engine.do(lambda unit: take_tables(unit, self._settings.table_owners))
                 _log.info("tables moved here", tables=taken)
@@ -166,6 +172,8 @@ class Dealer:
             if self.contender is not None:
                 self.contender.start()
         except BaseException:
+            if self._witnesses is not None:
+                await self._witnesses.close()
             self._held.close()
             raise
         self._housekeeping.start()
@@ -187,6 +195,49 @@ class Dealer:
             hands_in_play=len(self.engine.state.live),
             limits=asdict(self._settings.limits),
         )
+
+    async def _ask_witnesses(self) -> LogReader | None:
+        """Asks the witnesses before anything is signed or served: what they hold, the embedded log must extend.
+
+        Returns:
+            What the log is read by from now on; None where nobody is asked, or a database is not open yet.
+
+        Raises:
+            RolledBackError: it does not.
+        """
+        if self._settings.witnesses is None or self._settings.shared is not None:
+            return None
+        reader = LogReader(lambda: self.open_store(None))
+        try:
+            self._witnesses = self._make_witnesses(self._settings.witnesses, reader)
+            await self._witnesses.start_up(await reader.published())
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+    def _make_witnesses(self, settings: Witnessing, reader: LogReader) -> Witnesses:
+        metrics = WitnessMetrics(self._metrics.registry)
+        clock = lambda: self._sources.clock() / 1000  # noqa: E731
+        return Witnesses(settings, self._data.signer(), reader, metrics, self._data.conflicts, clock)
+
+    def _ask_on_moves(self, contender: "Contender", witnesses: Witnesses, settings: Witnessing) -> None:
+        """Has the witnesses asked before the writer goes on with a database that has changed its place."""
+        loop = asyncio.get_running_loop()
+
+        def ask() -> None:
+            asked = asyncio.run_coroutine_threadsafe(self._hold_against(witnesses), loop)
+            try:
+                asked.result(settings.timeout + _LOOK_SECONDS)
+            except RolledBackError as error:
+                raise LogConflict(str(error)) from None
+            except TimeoutError:
+                asked.cancel()
+
+        contender.on_moved = ask
+
+    async def _hold_against(self, witnesses: Witnesses) -> None:
+        await witnesses.start_up(await self._reader.published())
 
     async def _first_look(self, contender: "Contender") -> None:
         """Looks at the database, and refuses what cannot be used."""
@@ -211,12 +262,16 @@ class Dealer:
 
     def _follow_lease(self, contender: "Contender", engine: Engine) -> None:
         loop = asyncio.get_running_loop()
-        contender.on_taken = partial(_on_loop, loop, engine.lead)
+        contender.on_taken = partial(_on_loop, loop, self._lead)
         contender.on_lost = lambda: engine.stand_by(lease_lost)
         contender.on_lapsed = engine.lapse
         contender.on_standby = lambda: engine.stand_by(standing_by)
         engine.on_conflict = contender.give_up
         contender.on_conflict = lambda why: engine.stand_by(log_conflict)
+
+    def _lead(self) -> None:
+        self.engine.lead()
+        self._housekeeping.lead()
 
     def open_vault(self) -> Vault:
         """Opens the keys at rest."""
@@ -226,24 +281,27 @@ class Dealer:
         """Opens the store: for the writer with the keys at rest, else for reading the log."""
         return SqliteStore(self._data.database, vault, read_only=vault is None)
 
-    def _open(self) -> None:
+    def _open(self, reader: LogReader | None = None) -> None:
         limits, signer = self._settings.limits, self._data.signer()
         if self._settings.shared is None:
             vault = self.open_vault()
             self.engine = Engine(lambda: self.open_store(vault), signer, vault, self._sources, limits)
-            self._reader = LogReader(lambda: self.open_store(None))
+            self._reader = reader or LogReader(lambda: self.open_store(None))
         else:
             self.contender = contender = self._open_contender(self._settings.shared)
             self._held.callback(contender.stop)
             keys = contender.keyring
             self.engine = Engine(contender.open_store, signer, keys, self._sources, limits, stands_by=True)
             self._reader = LogReader(contender.open_reader)
+            if self._settings.witnesses is not None:
+                self._witnesses = self._make_witnesses(self._settings.witnesses, self._reader)
+                self._ask_on_moves(contender, self._witnesses, self._settings.witnesses)
             self._follow_lease(contender, self.engine)
         self._tables = Tables(self.engine)
         self._dealer_service = DealerServicer(self.engine, self._metrics, self._room_limits)
         rail = self._settings.public_rail
         self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
-        self._log_service = LogServicer(self.engine, self._reader)
+        self._log_service = LogServicer(self.engine, self._reader, has_witnesses=self._witnesses is not None)
         self._operator_service = OperatorServicer(self.engine, self._tables, self._metrics, self)
         parts = Parts(
             self._data,
@@ -254,6 +312,7 @@ class Dealer:
             self._health,
             self.services,
             self._metrics,
+            self._witnesses,
         )
         self._housekeeping = Housekeeping(parts, self._settings, self.failed)
         self.engine.start(self._housekeeping, threaded=self.threaded)
@@ -390,7 +449,9 @@ class Dealer:
         self._tables.close()
         await self._health.drain()
         await asyncio.gather(*(server.stop(self._settings.grace_seconds) for server in self._servers))
-        await self._housekeeping.tried(self._housekeeping.publish)
+        await self._housekeeping.tried(partial(self._housekeeping.publish, patience=self._settings.grace_seconds))
+        if self._witnesses is not None:
+            await self._witnesses.close()
         await asyncio.get_running_loop().run_in_executor(None, self._held.close)
         _log.info("stopped")
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dealer.log.policy import Policy
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -74,6 +76,23 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Witnessing:
+    """Who cosigns the log, and how they are asked (WITNESS.md section 4).
+
+    Attributes:
+        policy: the witnesses, each with its url, and the quorum.
+        seconds: the pace of the static log, and so of the requests; at least 1.
+        timeout: so long one round waits for answers.
+        refresh: after so long a log that has not grown is shown again.
+    """
+
+    policy: Policy
+    seconds: float = 10.0
+    timeout: float = 5.0
+    refresh: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How a dealer runs.
 
@@ -99,6 +118,7 @@ class Settings:
         tend_seconds: so often the keys at rest of several dealers are looked after.
         shared: the database that several dealers share; None: the store is embedded.
         limits: what it allows itself and its callers.
+        witnesses: who cosigns the log; None: nobody is asked.
     """
 
     listen: tuple[str, ...] = ("127.0.0.1:0",)
@@ -122,3 +142,4 @@ class Settings:
     most_ahead: int = 64 * 1024 * 1024
     table_owners: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    witnesses: Witnessing | None = None

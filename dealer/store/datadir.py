@@ -6,6 +6,7 @@ DATA/db/              the database: what a backup copies
 DATA/at-rest/         keys that seal seeds and answers: never in a backup; and `owner`, the log that they serve
 DATA/public/          the static log, for any web server
 DATA/lock             held by the server that runs
+DATA/conflicts/       evidence of what witnesses hold against this log, if ever any does
 DATA/seen             what one of several dealers on a database has seen of it; it has no `db`
 ```
 """
@@ -60,6 +61,11 @@ class DataDir:
     def public(self) -> Path:
         """Returns the place of the static log."""
         return self.root / "public"
+
+    @property
+    def conflicts(self) -> Path:
+        """Returns the place of evidence against this log."""
+        return self.root / "conflicts"
 
     def exists(self) -> bool:
         """Tells whether anything is there.

@@ -165,7 +165,10 @@ class LogStore(Protocol):
         """Yields the entries [start, end)."""
 
     def published(self) -> str:
-        """Returns the signed checkpoint up to which the log may be shown to readers of static files."""
+        """Returns the signed checkpoint, with its cosignatures, that readers of static files may be shown."""
+
+    def witnessed(self) -> str | None:
+        """Returns the newest checkpoint for which the quorum of witnesses held, with its cosignatures; None: none."""
 
     def close(self) -> None:
         """Lets go of the store."""
@@ -220,8 +223,13 @@ class Store(LogStore, Protocol):
     def waited(self) -> dict[bytes, float]:
         """Returns for how many seconds hands in play have waited for what was asked last; none if that is not kept."""
 
-    def publish(self, note: str) -> None:
-        """Brings that checkpoint forward, to one of the log that is durable; it never goes back."""
+    def publish(self, note: str, witnessed: bool = False) -> None:
+        """Brings that checkpoint forward, to one of the log that is durable; it never goes back.
+
+        Args:
+            note: the signed checkpoint, with all cosignatures that are known of it.
+            witnessed: whether the quorum of witnesses holds for it.
+        """
 
     def tend(self) -> bool:
         """Does what is due of the keys at rest by the clock.

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from dealer.log.checkpoint import read_checkpoint
 from dealer.store.interface import Answer, Batch, HandRow, KeptAnswer, RecordLine, Sealed, StoreError, TableRow
 from dealer.store.keeping import Keeping, Written
 from dealer.store.vault import Vault
@@ -289,11 +290,25 @@ class SqliteStore:
         return {}
 
     def published(self) -> str:
-        """See `Store.published`."""
-        return self.checkpoint()
+        """See `Store.published`; where nothing was ever published apart from the log's growth, the newest."""
+        return self._meta("published") or self.checkpoint()
 
-    def publish(self, note: str) -> None:
-        """See `Store.publish`: the folder's own checkpoint is the record of it."""
+    def witnessed(self) -> str | None:
+        """See `Store.witnessed`."""
+        return self._meta("witnessed")
+
+    def publish(self, note: str, witnessed: bool = False) -> None:
+        """See `Store.publish`."""
+        before = self._meta("published")
+        if before is not None and read_checkpoint(before).size > read_checkpoint(note).size:
+            return
+        names = ("published", "witnessed") if witnessed else ("published",)
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(name, note) for name in names])
+
+    def _meta(self, name: str) -> str | None:
+        row = self._one("SELECT value FROM meta WHERE name = ?", name)
+        return None if row is None else str(row[0])
 
     def tend(self) -> bool:
         """See `Store.tend`: each hand has a key of its own, destroyed when it closes."""

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x64\x65\x61ler/v1/log.proto\x12\tdealer.v1\"\x16\n\x14GetCheckpointRequest\"+\n\x15GetCheckpointResponse\x12\x12\n\ncheckpoint\x18\x01 \x01(\t\"\"\n\x11GetReceiptRequest\x12\r\n\x05index\x18\x01 \x01(\x04\"4\n\x12GetReceiptResponse\x12\x0f\n\x07receipt\x18\x01 \x01(\t\x12\r\n\x05\x65ntry\x18\x02 \x01(\x0c\"6\n\x1aGetConsistencyProofRequest\x12\x0c\n\x04\x66rom\x18\x01 \x01(\x04\x12\n\n\x02to\x18\x02 \x01(\x04\"M\n\x1bGetConsistencyProofResponse\x12\x0e\n\x06hashes\x18\x01 \x03(\x0c\x12\n\n\x02to\x18\x02 \x01(\x04\x12\x12\n\ncheckpoint\x18\x03 \x01(\t\"1\n\x12ListEntriesRequest\x12\x0c\n\x04\x66rom\x18\x01 \x01(\x04\x12\r\n\x05limit\x18\x02 \x01(\x04\"4\n\x13ListEntriesResponse\x12\x0c\n\x04\x66rom\x18\x01 \x01(\x04\x12\x0f\n\x07\x65ntries\x18\x02 \x03(\x0c\x32\xe1\x02\n\nLogService\x12R\n\rGetCheckpoint\x12\x1f.dealer.v1.GetCheckpointRequest\x1a .dealer.v1.GetCheckpointResponse\x12I\n\nGetReceipt\x12\x1c.dealer.v1.GetReceiptRequest\x1a\x1d.dealer.v1.GetReceiptResponse\x12\x64\n\x13GetConsistencyProof\x12%.dealer.v1.GetConsistencyProofRequest\x1a&.dealer.v1.GetConsistencyProofResponse\x12N\n\x0bListEntries\x12\x1d.dealer.v1.ListEntriesRequest\x1a\x1e.dealer.v1.ListEntriesResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x64\x65\x61ler/v1/log.proto\x12\tdealer.v1\")\n\x14GetCheckpointRequest\x12\x11\n\twitnessed\x18\x01 \x01(\x08\"+\n\x15GetCheckpointResponse\x12\x12\n\ncheckpoint\x18\x01 \x01(\t\"5\n\x11GetReceiptRequest\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x11\n\twitnessed\x18\x02 \x01(\x08\"4\n\x12GetReceiptResponse\x12\x0f\n\x07receipt\x18\x01 \x01(\t\x12\r\n\x05\x65ntry\x18\x02 \x01(\x0c\"6\n\x1aGetConsistencyProofRequest\x12\x0c\n\x04\x66rom\x18\x01 \x01(\x04\x12\n\n\x02to\x18\x02 \x01(\x04\"M\n\x1bGetConsistencyProofResponse\x12\x0e\n\x06hashes\x18\x01 \x03(\x0c\x12\n\n\x02to\x18\x02 \x01(\x04\x12\x12\n\ncheckpoint\x18\x03 \x01(\t\"1\n\x12ListEntriesRequest\x12\x0c\n\x04\x66rom\x18\x01 \x01(\x04\x12\r\n\x05limit\x18\x02 \x01(\x04\"4\n\x13ListEntriesResponse\x12\x0c\n\x04\x66rom\x18\x01 \x01(\x04\x12\x0f\n\x07\x65ntries\x18\x02 \x03(\x0c\x32\xe1\x02\n\nLogService\x12R\n\rGetCheckpoint\x12\x1f.dealer.v1.GetCheckpointRequest\x1a .dealer.v1.GetCheckpointResponse\x12I\n\nGetReceipt\x12\x1c.dealer.v1.GetReceiptRequest\x1a\x1d.dealer.v1.GetReceiptResponse\x12\x64\n\x13GetConsistencyProof\x12%.dealer.v1.GetConsistencyProofRequest\x1a&.dealer.v1.GetConsistencyProofResponse\x12N\n\x0bListEntries\x12\x1d.dealer.v1.ListEntriesRequest\x1a\x1e.dealer.v1.ListEntriesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,21 +32,21 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'dealer.v1.log_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GETCHECKPOINTREQUEST']._serialized_start=34
-  _globals['_GETCHECKPOINTREQUEST']._serialized_end=56
-  _globals['_GETCHECKPOINTRESPONSE']._serialized_start=58
-  _globals['_GETCHECKPOINTRESPONSE']._serialized_end=101
-  _globals['_GETRECEIPTREQUEST']._serialized_start=103
-  _globals['_GETRECEIPTREQUEST']._serialized_end=137
-  _globals['_GETRECEIPTRESPONSE']._serialized_start=139
-  _globals['_GETRECEIPTRESPONSE']._serialized_end=191
-  _globals['_GETCONSISTENCYPROOFREQUEST']._serialized_start=193
-  _globals['_GETCONSISTENCYPROOFREQUEST']._serialized_end=247
-  _globals['_GETCONSISTENCYPROOFRESPONSE']._serialized_start=249
-  _globals['_GETCONSISTENCYPROOFRESPONSE']._serialized_end=326
-  _globals['_LISTENTRIESREQUEST']._serialized_start=328
-  _globals['_LISTENTRIESREQUEST']._serialized_end=377
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=379
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=431
-  _globals['_LOGSERVICE']._serialized_start=434
-  _globals['_LOGSERVICE']._serialized_end=787
+  _globals['_GETCHECKPOINTREQUEST']._serialized_end=75
+  _globals['_GETCHECKPOINTRESPONSE']._serialized_start=77
+  _globals['_GETCHECKPOINTRESPONSE']._serialized_end=120
+  _globals['_GETRECEIPTREQUEST']._serialized_start=122
+  _globals['_GETRECEIPTREQUEST']._serialized_end=175
+  _globals['_GETRECEIPTRESPONSE']._serialized_start=177
+  _globals['_GETRECEIPTRESPONSE']._serialized_end=229
+  _globals['_GETCONSISTENCYPROOFREQUEST']._serialized_start=231
+  _globals['_GETCONSISTENCYPROOFREQUEST']._serialized_end=285
+  _globals['_GETCONSISTENCYPROOFRESPONSE']._serialized_start=287
+  _globals['_GETCONSISTENCYPROOFRESPONSE']._serialized_end=364
+  _globals['_LISTENTRIESREQUEST']._serialized_start=366
+  _globals['_LISTENTRIESREQUEST']._serialized_end=415
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=417
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=469
+  _globals['_LOGSERVICE']._serialized_start=472
+  _globals['_LOGSERVICE']._serialized_end=825
 # @@protoc_insertion_point(module_scope)

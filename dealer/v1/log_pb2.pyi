@@ -24,12 +24,19 @@ class GetCheckpointRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    WITNESSED_FIELD_NUMBER: _builtins.int
+    witnessed: _builtins.bool
+    """Ask for the newest checkpoint for which the dealer's quorum of witnesses held, with their cosignatures.
+    FAILED_PRECONDITION: the dealer asks no witnesses (NO_WITNESSES), or none has its quorum yet (NOT_WITNESSED_YET).
+    """
     def __init__(
         self,
+        *,
+        witnessed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["witnessed", b"witnessed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -64,16 +71,22 @@ class GetReceiptRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INDEX_FIELD_NUMBER: _builtins.int
+    WITNESSED_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     """Index of the entry, from 0."""
+    witnessed: _builtins.bool
+    """Ask for a receipt under the newest checkpoint for which the dealer's quorum of witnesses held, with their
+    cosignatures. FAILED_PRECONDITION: as for the checkpoint, or the entry is not under that one yet.
+    """
     def __init__(
         self,
         *,
         index: _builtins.int = ...,
+        witnessed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["index", b"index"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index", b"index", "witnessed", b"witnessed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from dealer.v1 import table_pb2, table_pb2_grpc, types_pb2
+from tests.attacks.cosigning import ONE
 from tests.integration.running import STREETS, Running, rid, running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -44,9 +45,11 @@ def lines(dealer: Running) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, int]]:
-    port = free_port()
-    options = ("--log-format", "json", "--metrics-listen", f"127.0.0.1:{port}")
-    with running(tmp_path_factory.mktemp("watched") / "data", *options) as dealer:
+    port, folder = free_port(), tmp_path_factory.mktemp("watched")
+    policy = folder / "policy"
+    policy.write_text(f"witness one {ONE.key} http://127.0.0.1:{free_port()}\nquorum none\n")
+    options = ("--log-format", "json", "--metrics-listen", f"127.0.0.1:{port}", "--witness-policy", str(policy))
+    with running(folder / "data", *options) as dealer:
         room = dealer.room()
         room.play_out(room.open("t-1").hand_id)
         room.open("t-2")

@@ -26,9 +26,9 @@ _PART_ENTRIES = 1024
 class LogServicer:
     """Serves LogService. It shows no tree but those whose checkpoint is durable."""
 
-    def __init__(self, engine: Engine, reader: LogReader) -> None:
+    def __init__(self, engine: Engine, reader: LogReader, *, has_witnesses: bool = False) -> None:
         """Serves the log up to the writer's newest checkpoint, read by `reader`; or to the store's, standing by."""
-        self._engine, self._reader = engine, reader
+        self._engine, self._reader, self._has_witnesses = engine, reader, has_witnesses
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -50,15 +50,30 @@ class LogServicer:
         note = await self._reader.run(lambda store: store.checkpoint())
         return note, read_checkpoint(note).size
 
+    async def _cosigned(self) -> tuple[str, int]:
+        """Returns the newest checkpoint for which the quorum of witnesses held, with its cosignatures, and its size."""
+        if not self._has_witnesses:
+            raise Refused(Reason.NO_WITNESSES, "this dealer asks no witnesses: ask without `witnessed`")
+        note = await self._reader.run(lambda store: store.witnessed())
+        if note is None:
+            raise Refused(Reason.NOT_WITNESSED_YET, "no checkpoint has its quorum of witnesses yet: ask again later")
+        return note, read_checkpoint(note).size
+
     async def _checkpoint(self, data: bytes) -> pb.GetCheckpointResponse:
-        decode(pb.GetCheckpointRequest, data)
-        return pb.GetCheckpointResponse(checkpoint=(await self._newest())[0])
+        witnessed = decode(pb.GetCheckpointRequest, data).witnessed
+        note, _ = await (self._cosigned() if witnessed else self._newest())
+        return pb.GetCheckpointResponse(checkpoint=note)
 
     async def _receipt(self, data: bytes) -> pb.GetReceiptResponse:
-        index = decode(pb.GetReceiptRequest, data).index
-        note, size = await self._newest(index + 1)
+        request = decode(pb.GetReceiptRequest, data)
+        index: int = request.index
+        note, size = await (self._cosigned() if request.witnessed else self._newest(index + 1))
         if index >= size:
-            raise Refused(Reason.ENTRY_NOT_FOUND, f"the log has {size} entries")
+            newest = (await self._newest(index + 1))[1]
+            if index < newest:
+                text = f"of the log's {newest} entries witnesses have cosigned {size} so far: ask again later"
+                raise Refused(Reason.NOT_WITNESSED_YET, text)
+            raise Refused(Reason.ENTRY_NOT_FOUND, f"the log has {newest} entries")
 
         def work(store: LogStore) -> pb.GetReceiptResponse:
             receipt = make_receipt(index, inclusion_proof(index, size, store.node), note)

@@ -36,6 +36,8 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.NOT_ENOUGH_CARDS,
         Reason.NOT_A_DOWN_CARD,
         Reason.HAND_NOT_FINISHED,
+        Reason.NOT_WITNESSED_YET,
+        Reason.NO_WITNESSES,
         Reason.OUT_OF_TURN,
         Reason.ACTION_NOT_ALLOWED,
     ),

@@ -196,6 +196,11 @@ class Unit:
         """Whether hands may be opened."""
         return self._state.health.admitting
 
+    @property
+    def contradicted(self) -> bool:
+        """Whether witnesses hold another history of the log."""
+        return self._state.health.contradicted
+
     def room_for_a_hand(self, caller: str) -> bool:
         """Tells whether one more hand may be in play, and of this caller; those that this batch closes still count."""
         opened = self._opened + (self._below._opened if self._below else 0)

@@ -194,10 +194,15 @@ class Engine:
             self.health.lapsed = lapsed
             self._hop(self._observer.health_changed)
 
-    async def publish(self) -> None:
-        """Brings forward what may be shown to readers of static files, to what is durable; while it drains, too."""
+    async def publish(self, note: str, *, witnessed: bool = False) -> None:
+        """Brings forward what may be shown to readers of static files; while it drains, too.
+
+        Args:
+            note: a signed checkpoint that is durable, with its cosignatures.
+            witnessed: whether the quorum of witnesses holds for it.
+        """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        run = lambda unit: self.state.store.publish(self.state.note)  # noqa: E731
+        run = lambda unit: self.state.store.publish(note, witnessed)  # noqa: E731
         self._backlog.put("", _Pending(run, None, partial(_resolve, future), ""))
         await future
 

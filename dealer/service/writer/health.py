@@ -15,7 +15,8 @@ class Health:
     Each flag is replaced whole, so any thread may read it. `entropy` and `storage` are set on the writer's thread (and
     `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` and `admitting` on the
     loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first,
-    by what looks at the lease.
+    by what looks at the lease. `contradicted`, that witnesses hold another history of the log, is set on the loop, and
+    only a restart takes it back.
     """
 
     entropy: bool = True
@@ -25,12 +26,14 @@ class Health:
     writer: bool = True
     draining: bool = False
     admitting: bool = True
+    contradicted: bool = False
 
     @property
     def serving(self) -> bool:
         """Whether hands can be opened and dealt."""
         leads = self.standing is None and not self.lapsed
-        return self.entropy and self.storage and self.writer and leads and self.admitting and not self.draining
+        open_ = self.admitting and not self.draining and not self.contradicted
+        return self.entropy and self.storage and self.writer and leads and open_
 
 
 def draining() -> Refused:
@@ -53,4 +56,12 @@ def log_conflict() -> Refused:
     """Returns the refusal of a dealer whose database holds another history than the one that it knows."""
     return Refused(
         Reason.LOG_CONFLICT, "the database does not extend this log: an operator must look; nothing is signed"
+    )
+
+
+def contradicted() -> Refused:
+    """Returns the refusal of a new hand by a dealer whose witnesses hold another history of its log."""
+    return Refused(
+        Reason.LOG_CONFLICT,
+        "witnesses hold another history of this log: an operator must look; hands in play go on, and none is opened",
     )

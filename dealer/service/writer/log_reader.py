@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from dealer.log.merkle import CompactRange, consistency_proof
 from dealer.store.interface import LogStore
 
 T = TypeVar("T")
@@ -22,6 +23,22 @@ class LogReader:
     async def run(self, work: Callable[[LogStore], T]) -> T:
         """Has work done on the store; a store that failed is opened anew the next time."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
+
+    async def newest(self) -> str:
+        """Returns the newest signed checkpoint that is durable."""
+        return await self.run(lambda store: store.checkpoint())
+
+    async def published(self) -> str:
+        """Returns the checkpoint that readers of static files may be shown."""
+        return await self.run(lambda store: store.published())
+
+    async def root(self, size: int) -> bytes:
+        """Returns the root of the log's first entries."""
+        return await self.run(lambda store: CompactRange.load(size, store.node).root())
+
+    async def proof(self, old: int, new: int) -> list[bytes]:
+        """Returns the consistency proof between two sizes of the log."""
+        return await self.run(lambda store: consistency_proof(old, new, store.node))
 
     def _run(self, work: Callable[[LogStore], T]) -> T:
         if self._store is None:

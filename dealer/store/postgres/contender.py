@@ -63,6 +63,8 @@ class Contender:
         on_lapsed: called, again and again, with whether its lease has run out by its own clock and is not renewed yet.
         on_standby: called after each look that shows another dealer at work.
         on_conflict: called, with the reason, where the database has gone back.
+        on_moved: called on the writer's thread, before it opens a database that has changed its place since it was
+            looked at; it may take seconds, and raise `LogConflict`.
         may_have_lost: whether what was shown last may be lost with the database's last change of place.
     """
 
@@ -82,7 +84,9 @@ class Contender:
         self.on_lapsed: Callable[[bool], None] = lambda lapsed: None
         self.on_standby: Callable[[], None] = lambda: None
         self.on_conflict: Callable[[str], None] = lambda why: None
+        self.on_moved: Callable[[], None] = lambda: None
         self.may_have_lost = False
+        self._moved = False
         self._standstill = Standstill(terms.lease_seconds)
         self._fresh: Row | None = None  # taken, and no store was opened under it yet
         self._taking = threading.Lock()
@@ -137,6 +141,9 @@ class Contender:
                 if row is None:
                     row = self._taken_anew(link)
             self._verified(row)
+            if self._moved:
+                self.on_moved()
+                self._moved = False
             if CompactRange.load(row.size, partial(read_node, link)).root() != self._root(row):
                 raise LogConflict("the database's nodes do not give the root that its newest checkpoint signs")
             store = PostgresStore(link, self.keyring, self.lease, row)
@@ -290,8 +297,10 @@ class Contender:
             row = look(link)
             if link is not self._looked_by:
                 self._place, self._looked_by = place(link), link  # a place changes with no connection open
+            before = self.memory.place
             lost = self.memory.check(row, self._place, partial(read_node, link))
             self.may_have_lost = self.may_have_lost or lost
+            self._moved = self._moved or (before != Place("", "") and before != self.memory.place)
             self._read_at = own_clock()
         return row
 

@@ -101,6 +101,8 @@ def _copy(
         target.commit(Batch(seen=digests))
     log(f"{_copy_answers(source, target)} kept answers")
     target.commit(Batch(checkpoint=source.checkpoint()))
+    if (witnessed := source.witnessed()) is not None:
+        target.publish(witnessed, witnessed=True)
     target.publish(source.checkpoint())
     with target.fenced(", holder = ''"), store_errors():
         link.execute("DELETE FROM meta WHERE name = 'moving'")

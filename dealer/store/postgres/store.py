@@ -135,6 +135,11 @@ class PostgresReader:
         """See `Store.published`."""
         return str(self._only("SELECT note FROM published")[0])
 
+    def witnessed(self) -> str | None:
+        """See `Store.witnessed`."""
+        row = self._one("SELECT value FROM meta WHERE name = 'witnessed'")
+        return None if row is None else str(row[0])
+
     def close(self) -> None:
         """See `Store.close`."""
         self._link.close()
@@ -408,11 +413,16 @@ class PostgresStore(PostgresReader):
                 return HandRow(bytes(hand), state, referee, offer, commit, close, None, owner)
         return found
 
-    def publish(self, note: str) -> None:
+    def publish(self, note: str, witnessed: bool = False) -> None:
         """See `Store.publish`."""
         size = read_checkpoint(note).size
         with self.fenced(), store_errors():
-            self.link.execute("UPDATE published SET size = %s, note = %s WHERE one AND size < %s", (size, note, size))
+            self.link.execute("UPDATE published SET size = %s, note = %s WHERE one AND size <= %s", (size, note, size))
+            if witnessed:
+                self.link.execute(
+                    "INSERT INTO meta VALUES ('witnessed', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                    (note,),
+                )
 
     def tend(self) -> bool:
         """See `Store.tend`."""

@@ -109,7 +109,12 @@ def play(room: Room) -> None:
     room.show(table, (3, 7))
     room.close(hand)
 
-    table = {}
+    give_up(room)
+
+
+def give_up(room: Room) -> None:
+    """Plays one hand, to third street."""
+    table: dict[int, list[str]] = {}
     hand = room.open("A hand that is given up", t.GAME_SEVEN_CARD_STUD, (1, 4, 6), t.REVEAL_PUBLIC)
     room.deal(hand, t.STREET_THIRD, table)
     room.show(table)
@@ -117,4 +122,5 @@ def play(room: Room) -> None:
 
 
 if __name__ == "__main__":
-    play(Room(sys.argv[1], NoteVerifier.parse(Path(sys.argv[2]).read_text("utf-8").strip())))
+    hands = give_up if "--one" in sys.argv else play
+    hands(Room(sys.argv[1], NoteVerifier.parse(Path(sys.argv[2]).read_text("utf-8").strip())))

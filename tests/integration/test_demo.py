@@ -15,11 +15,17 @@ def test_the_demonstration_deals_audits_and_refuses_a_forgery() -> None:
         "void, as a misdeal",
         "VALID  ",
         "INVALID  ",
+        "north answers 422",
+        "south answers 422",
+        "ok    witness      2 of 2 (north, south), since 20",
+        "cosignatures: 0 of the 2 that the policy asks",
     ):
         assert said in done.stdout
     forged = done.stdout[done.stdout.index("Somebody changes one card") :]
     hand = forged.split("hand ")[1][:36]
     assert f"hand {hand}" in forged[forged.index("Findings") :]
+    forks = [line for line in done.stdout.splitlines() if "a fork, both notes stand below" in line]
+    assert [line.split(":")[0].strip() for line in forks] == ["north", "south"]
 
 
 def test_the_demonstration_over_tls_hides_a_hand_from_another_room_and_has_an_operator_void_it() -> None:

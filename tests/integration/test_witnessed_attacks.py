@@ -39,8 +39,10 @@ NAMES = ("one", "two", "three", "four")
 
 @dataclass
 class Logs:
-    """What the dealers left: the common beginning, and how two of them went on."""
+    """What the dealers left: the common beginning, and how two of them went on; data folders too."""
 
+    begun_data: Path
+    our_data: Path
     begun: Path
     ours: Path
     theirs: Path
@@ -62,7 +64,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
     with running(base / "one") as first:
         play(first, "t", 3)
         first.stop()
-        shutil.copytree(base / "one", base / "two")
+        for name in ("two", "begun-data"):
+            shutil.copytree(base / "one", base / name)
         first.export(base / "begun")
         with running(base / "two") as second:
             first.start()
@@ -73,7 +76,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
             got = first.room().log.GetReceipt(log_pb2.GetReceiptRequest(index=8))
             ours, theirs = first.export(base / "ours"), second.export(base / "theirs")
             key = VerifierKey.parse(first.verifier_key())
-            return Logs(base / "begun", ours, theirs, same_size, got.receipt.encode(), got.entry, key)
+            first.stop()
+            data = base / "begun-data", base / "one"
+            return Logs(*data, base / "begun", ours, theirs, same_size, got.receipt.encode(), got.entry, key)
 
 
 @dataclass
@@ -189,6 +194,23 @@ def test_a_log_that_is_rolled_back(logs: Logs, witnesses: Witnesses, tmp_path: P
     asked = judged(begun, logs, policy, ask=True)
     assert (asked.exit_code, found(asked)) == (1, ["append-only"] * 3)
     assert "it was rolled back, forked, or has not published in 60 seconds" in asked.findings[0].detail
+
+
+@pytest.mark.parametrize("why", ["rolled back", "stolen key"])
+def test_a_dealer_of_which_witnesses_have_seen_more_does_not_start(
+    logs: Logs, witnesses: Witnesses, tmp_path: Path, why: str
+) -> None:
+    """With its whole data folder put back, what it remembers to have signed last too; or with a thief ahead of it."""
+    seen, data = (logs.ours, logs.begun_data) if why == "rolled back" else (logs.theirs, logs.our_data)
+    assert witnesses.show(copied(seen, tmp_path / "seen"), *NAMES[:3]) == [200] * 3
+    (tmp_path / "policy").write_bytes(witnesses.policy(2, *NAMES[:3]))
+    shutil.copytree(data, tmp_path / "data")
+    command = ("dealer", "serve", "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0")
+    done = run_tool(*command, "--witness-policy", tmp_path / "policy")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "rolled back" in done.stderr
+    with running(tmp_path / "data") as dealer:  # who asks nobody is not stopped
+        play(dealer, "t", 1)
 
 
 def test_a_state_of_long_ago(logs: Logs, witnesses: Witnesses, tmp_path: Path) -> None:

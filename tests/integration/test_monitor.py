@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -34,6 +35,8 @@ from audit.witness.store import Store, create
 from tests.attacks.cosigning import NOW, ONE, THREE, TWO, policy_text
 from tests.attacks.judging import ESCROW, MemoryLog
 from tests.attacks.maker import Book, Draft, EscrowPair, Signer, contributors, drawn, honest, log_files, write_log
+from tests.integration.cosigning_room import make_log, make_witness, write_policy
+from tests.integration.cosigning_room import witness as served_witness
 from tests.integration.running import run_tool, running
 from tests.integration.test_watched_by_operators import free_port
 from tests.integration.witnessing import ask, inside, quick_folder, request
@@ -420,33 +423,43 @@ def test_a_monitor_at_work(tmp_path: Path, keys: list[str]) -> None:
     assert told == [1, 1]
 
 
-@pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_dealer_that_deals(tmp_path: Path, scheme: str) -> None:
-    """Looked at now and then while it deals, it is judged as by `verify` in the end."""
+def test_a_dealer_that_deals(tmp_path: Path) -> None:
+    """Looked at now and then while it deals and is cosigned, it is judged as by `verify` in the end."""
     address = f"127.0.0.1:{free_port()}"
-    with running(tmp_path / "data", "--log-listen", address) as dealer:
-        (tmp_path / "key").write_text(dealer.verifier_key())
-        log = f"http://{address}" if scheme == "http" else f"grpc://{dealer.address}"
-        options = (log, "--key", tmp_path / "key", "--format", "json")
-        room = dealer.room()
-        for number in range(2):
-            for table in "abc":
-                room.play_out(room.open(f"{table}{number}").hand_id)
-            room.open(f"open{number}")
-            wait_for_size(tmp_path / "data" / "public" / "checkpoint", 7 * (number + 1))
-            done = run_tool("audit", "monitor", *options, "--state", tmp_path / "m", "--once")
-            assert done.returncode == 3, done.stderr
-        followed = json.loads(done.stdout)
-        whole = json.loads(run_tool("audit", "verify", *options).stdout)
-    assert followed["entries"] == 14
-    assert followed["hands"] == whole["hands"]
-    assert followed["missing"] == whole["missing"]
-    assert followed["findings"] == whole["findings"] == []
+    key = make_log(tmp_path / "data")
+    witness_key = make_witness(tmp_path / "w", "w", key)
+    with served_witness(tmp_path / "w") as url:
+        policy = write_policy(tmp_path / "policy", key, 1, (witness_key, url))
+        serving = ("--log-listen", address, "--witness-policy", str(policy), "--witness-seconds", "1")
+        with running(tmp_path / "data", *serving) as dealer:
+            options = ("--policy", policy, "--format", "json")
+            watching = {f"http://{address}": tmp_path / "http", f"grpc://{dealer.address}": tmp_path / "grpc"}
+            room = dealer.room()
+            followed: dict[str, Any] = {}
+            for number in range(2):
+                for table in "abc":
+                    room.play_out(room.open(f"{table}{number}").hand_id)
+                room.open(f"open{number}")
+                wait_for_size(tmp_path / "data" / "public" / "checkpoint", 7 * (number + 1))
+                for log, state in watching.items():
+                    done = run_tool("audit", "monitor", log, *options, "--state", state, "--once", "--max-age", "60")
+                    assert done.returncode == 3, done.stderr
+                    followed[log] = json.loads(done.stdout)
+            for log, found in followed.items():
+                whole = json.loads(run_tool("audit", "verify", log, *options, "--ask-witnesses").stdout)
+                assert found["entries"] == 14
+                assert {name: found[name] == whole[name] for name in SAME} == dict.fromkeys(SAME, True), (found, whole)
+    found = followed[f"http://{address}"]
+    assert (found["findings"], found["witness"]["holds"], found["witness"]["witnesses"]) == ([], True, ["w1"])
+
+
+SAME = ("hands", "missing", "findings", "witness", "lost", "tables")
 
 
 def wait_for_size(checkpoint: Path, size: int) -> None:
+    """Waits until the published checkpoint is of this size and cosigned."""
     deadline = time.monotonic() + 60
-    while not (checkpoint.exists() and f"\n{size}\n" in checkpoint.read_text()):
+    while not (checkpoint.exists() and re.search(f"\n{size}\n(?s:.*)witness.invalid ", checkpoint.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

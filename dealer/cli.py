@@ -24,9 +24,16 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
+_EX_UNREAD = 4
 _EX_SOFTWARE = 70
 _EX_UNHEARD = 141
 """As a shell says of a command that SIGPIPE ended."""
+
+
+class _UnreadError(click.ClickException):
+    """What a command was to look at could not be looked at."""
+
+    exit_code = _EX_UNREAD
 
 
 class _UnheardError(Exception):
@@ -526,15 +533,18 @@ def entropy(count: int | None) -> None:
 def fsck(data_dir: Path, at_rest_dir: Path | None) -> None:
     """Check a whole store against its log, keys and published files; says what to do, and changes nothing.
 
-    The server must be stopped. Exit codes: 0 all is well, 1 something is not.
+    The server must be stopped. Exit codes: 0 all is well, 1 something is not, 4 it could not be looked at.
     """
     from dealer.store.datadir import DataDir
     from dealer.store.fsck import check
 
     data = DataDir.at(data_dir, at_rest_dir)
-    data.check()
-    with data.only_server():
-        problems = check(data, click.echo)
+    try:
+        data.check()
+        with data.only_server():
+            problems = check(data, click.echo)
+    except (CutcardError, OSError) as error:
+        raise _UnreadError(f"the store could not be looked at: {error}") from None
     for problem in problems:
         click.echo(f"- {problem.what}\n  do: {problem.remedy}")
     if problems:

@@ -22,10 +22,13 @@ TILE_WIDTH = 256
 MAX_ENTRY = 65_535
 """The greatest length of an entry in bytes."""
 
-_HEIGHT = 8  # a tile's hashes are eight levels of the tree above those of the tile level below
-_CHECKPOINT = "checkpoint"
+TILE_HEIGHT = 8
+"""A tile's hashes are so many levels of the tree above those of the tile level below."""
+
+CHECKPOINT = "checkpoint"
+UNFINISHED = ".new"
+"""The one file that is written under another name until it is whole."""
 _TILES = "tile"
-_UNFINISHED = ".new"  # the one file that is written under another name until it is whole
 
 EntryReader = Callable[[int, int], Iterable[bytes]]
 """Gives the entries from the first index up to, not including, the second."""
@@ -68,11 +71,11 @@ def published_checkpoint(out: Path) -> Checkpoint | None:
         PublishError: there is one that does not decode.
     """
     try:
-        return read_checkpoint((out / _CHECKPOINT).read_bytes().decode())
+        return read_checkpoint((out / CHECKPOINT).read_bytes().decode())
     except FileNotFoundError:
         return None
     except (CheckpointError, UnicodeDecodeError) as error:
-        raise PublishError(f"{out / _CHECKPOINT} is not a checkpoint: {error}") from error
+        raise PublishError(f"{out / CHECKPOINT} is not a checkpoint: {error}") from error
 
 
 def check_only_a_log(out: Path) -> None:
@@ -84,7 +87,7 @@ def check_only_a_log(out: Path) -> None:
     """
     if not out.exists():
         return
-    foreign = sorted(path.name for path in out.iterdir() if path.name not in (_CHECKPOINT, _TILES, _UNFINISHED))
+    foreign = sorted(path.name for path in out.iterdir() if path.name not in (CHECKPOINT, _TILES, UNFINISHED))
     if foreign:
         raise PublishError(f"{out} holds {foreign[0]!a}, which is no part of a log: name an empty folder, or a new one")
 
@@ -142,9 +145,9 @@ def publish(
             if known == size:
                 return
             checkpoint_note = _shown_note(out)
-        folder.replace(_CHECKPOINT, checkpoint_note.encode())
+        folder.replace(CHECKPOINT, checkpoint_note.encode())
         folder.sync()
-        for level, number, width in _tiles(known, size):
+        for level, number, width in tiles_of(known, size):
             if width == TILE_WIDTH:
                 folder.remove_partial(tile_path(level, number))
                 if level == 0:
@@ -162,9 +165,9 @@ def _place(
     known = min(previous_size, shown.size) if shown is not None else 0
     if shown == checkpoint and known == size:
         return known, shown
-    for level, number, width in _tiles(known, size):
+    for level, number, width in tiles_of(known, size):
         first = number * TILE_WIDTH
-        hashes = [read_node(level * _HEIGHT, first + place) for place in range(width)]
+        hashes = [read_node(level * TILE_HEIGHT, first + place) for place in range(width)]
         if level == 0:
             entries = list(read_entries(first, first + width))
             _check_entries(entries, first, hashes)
@@ -181,7 +184,7 @@ def _check_root(checkpoint: Checkpoint, read_node: NodeReader) -> None:
 
 
 def _shown_note(out: Path) -> str:
-    return (out / _CHECKPOINT).read_bytes().decode()
+    return (out / CHECKPOINT).read_bytes().decode()
 
 
 def _says_more(out: Path, note: str) -> bool:
@@ -198,7 +201,7 @@ def _number(number: int, width: int) -> str:
     return text if width == TILE_WIDTH else f"{text}.p/{width}"
 
 
-def _tiles(known: int, size: int) -> Iterator[tuple[int, int, int]]:
+def tiles_of(known: int, size: int) -> Iterator[tuple[int, int, int]]:
     """Returns the tiles (level, number, width) that a log of `size` entries has and one of `known` has not."""
     level = 0
     while size:
@@ -271,7 +274,7 @@ class _Folder:
         """Writes a file under its name in one step, over one that may be there."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self.root / _UNFINISHED
+        unfinished = self.root / UNFINISHED
         with unfinished.open("wb") as file:
             file.write(content)
             file.flush()

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from dealer.core.entries import decode
@@ -15,14 +16,17 @@ from dealer.errors import CutcardError
 from dealer.log.checkpoint import Checkpoint, read_checkpoint
 from dealer.log.merkle import CompactRange, leaf_hash
 from dealer.log.note import NoteVerifier
+from dealer.log.published import wrong_files
 from dealer.log.tiles import published_checkpoint
 from dealer.store.datadir import DataDir
-from dealer.store.interface import HandRow, TableRow, VaultError
+from dealer.store.interface import Answer, HandRow, TableRow, VaultError
 from dealer.store.remembered import Remembered
 from dealer.store.sqlite import SqliteStore, store_errors
 from dealer.store.vault import Purpose, SealLost, Vault
 
 _BACKUP = "put the newest backup of the database back (docs/operations.md, Restoring a backup)"
+_ANEW = "move the folder public/ aside: serve writes it anew from the log; then compare the two"
+_PERMISSIONS = "look at the folder's permissions and its disk"
 _NAMED = 20
 
 
@@ -63,16 +67,22 @@ def check(data: DataDir, told: Callable[[str], None]) -> list[Problem]:
     problems: list[Problem] = []
     verifier = NoteVerifier.parse(data.signer().verifier_key)
     vault = Vault(data.at_rest, 3600)
-    with closing(vault), closing(SqliteStore(data.database, read_only=True)) as store:
+    with closing(vault), closing(SqliteStore(data.database, vault, read_only=True)) as store:
         problems += _file(data)
         tree = _signed(store, verifier, problems)
-        published, remembered = _published(data, verifier, problems), _remembered(data)
+        published = _published(data, store, verifier, problems)
+        remembered = _remembered(data, store, verifier, problems)
         sizes = {each.size for each in (tree, published, remembered) if each is not None}
         found = _log(store, sizes, problems)
         told(f"the log: {store.size()} entries, {len(found.hands)} hands at {len(found.tables)} tables")
         problems += _trees(found, store.size(), tree, published, remembered)
+        shown = 0 if published is None else published.size
+        if shown <= store.size():  # else the database is the older one, and knows nothing of the files
+            problems += _files(data, store, shown)
+        told(f"published: {shown} entries")
         problems += _tables(store, found)
         told(f"hands in play: {_hands(store, found, vault, problems)}")
+        told(f"kept answers: {_answers(store, problems)}")
     return problems
 
 
@@ -97,22 +107,51 @@ def _signed(store: SqliteStore, verifier: NoteVerifier, problems: list[Problem])
     return tree
 
 
-def _published(data: DataDir, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
-    remedy = "remove the folder public/: serve writes it anew from the log"
+def _published(data: DataDir, store: SqliteStore, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
     try:
         published = published_checkpoint(data.public)
         if published is not None:
             verifier.verify((data.public / "checkpoint").read_text("utf-8"))
+            if published.origin != store.origin:
+                raise CutcardError(f"it is the log {published.origin}")
     except (CutcardError, OSError, ValueError) as error:
-        problems.append(Problem(f"the published checkpoint is not this log's: {error}", remedy))
+        problems.append(Problem(f"the published checkpoint is not this log's: {error}", _ANEW))
         return None
+    if published is None and store.size():
+        what = f"public/ shows no checkpoint, and the log has {store.size()} entries"
+        remedy = "hold the log against a copy of what was published (docs/operations.md); serve writes public/ anew"
+        problems.append(Problem(what, remedy))
     return published
 
 
-def _remembered(data: DataDir) -> Checkpoint | None:
+def _remembered(
+    data: DataDir, store: SqliteStore, verifier: NoteVerifier, problems: list[Problem]
+) -> Checkpoint | None:
+    """Reads what was signed last; without the file, as after the loss of a tmpfs, there is nothing to hold."""
     path = data.at_rest / "signed-last"
-    note = Remembered(path).note if path.exists() else None
-    return None if note is None else read_checkpoint(note)
+    if not path.exists():
+        return None
+    try:
+        note = Remembered(path).note
+        if note is None:
+            if not store.size():
+                return None
+            raise CutcardError("neither of its two records can be read")
+        verifier.verify(note)
+        return read_checkpoint(note)
+    except (CutcardError, ValueError, KeyError) as error:
+        remedy = "hold the log against a published copy and what auditors keep, then move the file aside"
+        problems.append(Problem(f"{path} does not tell what was signed last: {error}", remedy))
+        return None
+
+
+def _files(data: DataDir, store: SqliteStore, shown: int) -> Iterator[Problem]:
+    """Holds every published file against the log; names the first of those that are wrong."""
+    wrong = wrong_files(data.public, shown, store.size(), store.node, store.entries)
+    for what in islice(wrong, _NAMED):
+        yield Problem(f"public/: {what}", _ANEW)
+    if more := sum(1 for _ in wrong):
+        yield Problem(f"public/: {more} more files are not as they should be", _ANEW)
 
 
 def _log(store: SqliteStore, sizes: set[int], problems: list[Problem]) -> _Found:
@@ -216,10 +255,32 @@ def _hands(store: SqliteStore, found: _Found, vault: Vault, problems: list[Probl
     problems += [
         Problem(f"hand {hand_text(hand)} is in play here, and the log does not have it", _BACKUP) for hand in rows
     ]
+    problems += [
+        Problem(f"hand {hand_text(row.hand)} is over here, and the log does not have it", _BACKUP)
+        for row in store.all_hands()
+        if row.close is not None and row.hand not in found.hands
+    ]
     if lost:
         remedy = "if the folder of keys at rest is only not mounted, mount it; else serve closes them as lost"
         problems.append(Problem(f"the keys at rest of {lost} hands in play are gone", remedy))
     return sum(known.close is None for known in found.hands.values())
+
+
+def _answers(store: SqliteStore, problems: list[Problem]) -> int:
+    """Opens everything that is kept for repeats; returns how many answers that is."""
+    count = lost = 0
+    try:
+        for batch in store.all_kept():
+            count += sum(isinstance(each, Answer) for each in batch)
+            lost += sum(isinstance(each, Answer) and not each.answer for each in batch)
+    except VaultError as error:
+        problems.append(Problem(f"a key at rest cannot be read: {error}", _PERMISSIONS))
+    except (CutcardError, KeyError) as error:
+        problems.append(Problem(f"what is kept for repeats is damaged: {error}", _BACKUP))
+    if lost:
+        remedy = "if the folder of keys at rest is only not mounted, mount it; else their repeats get ANSWER_LOST"
+        problems.append(Problem(f"the keys at rest of {lost} kept answers are gone", remedy))
+    return count
 
 
 def _opens(row: HandRow, vault: Vault, problems: list[Problem]) -> bool:
@@ -230,7 +291,5 @@ def _opens(row: HandRow, vault: Vault, problems: list[Problem]) -> bool:
     except SealLost:
         return False
     except VaultError as error:
-        problems.append(
-            Problem(f"a key at rest cannot be read: {error}", "look at the folder's permissions and its disk")
-        )
+        problems.append(Problem(f"a key at rest cannot be read: {error}", _PERMISSIONS))
     return True

@@ -1,5 +1,6 @@
 """`dealer fsck`: a store that is whole, and every kind of damage named with a remedy."""
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -7,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from dealer.log.checkpoint import Checkpoint, sign_checkpoint
+from dealer.log.merkle import leaf_hash
+from dealer.store.datadir import DataDir
+from dealer.store.remembered import Remembered
 from tests.integration.running import run_tool, running
 
 
@@ -18,6 +23,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         room = dealer.room()
         for _ in range(3):
             room.play_out(room.open("t-1").hand_id)
+        for _ in range(126):  # so that the log has a full tile, and a part of the next one
+            room.void(room.open("t-1").hand_id)
         room.open("t-2")
         room.void(room.open("t-3").hand_id)
         (data.parent / "older").mkdir()
@@ -46,7 +53,7 @@ def test_a_whole_store_is_well_and_stays_as_it_is(data: Path) -> None:
 def test_a_running_server_is_left_alone(tmp_path: Path) -> None:
     with running(tmp_path / "data"):
         code, said = fsck(tmp_path / "data")
-        assert (code, "all is well" in said) == (1, False)
+        assert (code, "another server runs" in said) == (4, True)
 
 
 def changed(data: Path, statement: str) -> None:
@@ -84,6 +91,61 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda data: shutil.rmtree(data / "db") or shutil.copytree(data / "old", data / "db"),
         "an older one",
     ),
+    "public forked": (
+        lambda data: (data / "public" / "checkpoint").write_text(forked(data)),
+        "public/ is another tree at 1 entries: a fork",
+    ),
+    "signed last forked": (
+        lambda data: Remembered(data / "at-rest" / "signed-last").keep(forked(data)),
+        "what was signed last is another tree at 1 entries: a fork",
+    ),
+    "signed last of another key": (
+        lambda data: Remembered(data / "at-rest" / "signed-last").keep("x\n1\nAA==\n\n\u2014 x AAAA\n"),
+        "does not tell what was signed last",
+    ),
+    "signed last unreadable": (
+        lambda data: (data / "at-rest" / "signed-last").write_bytes(b"\xff" * 8192),
+        "neither of its two records",
+    ),
+    "every tile zeroed": (
+        lambda data: _blank(*files(data / "public" / "tile")),
+        "tile/entries/000 is not what the log says",
+    ),
+    "one hash changed": (
+        lambda data: _flip(data / "public" / "tile" / "0" / "000"),
+        "tile/0/000 is not what the log says",
+    ),
+    "one bundle cut short": (
+        lambda data: os.truncate(files(data / "public" / "tile" / "entries")[-1], 20),
+        "is not what the log says",
+    ),
+    "a partial tile gone": (lambda data: files(data / "public" / "tile" / "0")[-1].unlink(), "is missing"),
+    "the tiles gone": (lambda data: shutil.rmtree(data / "public" / "tile"), "tile/entries/000 is missing"),
+    "public gone": (lambda data: shutil.rmtree(data / "public"), "shows no checkpoint"),
+    "a file of somebody else's": (
+        lambda data: (data / "public" / "tile" / "0" / "notes.txt").write_text("mine"),
+        "tile/0/notes.txt is no file of this log",
+    ),
+    "a tile beyond the log": (
+        lambda data: (data / "public" / "tile" / "0" / "004").write_bytes(bytes(8192)),
+        "tile/0/004 is no file of this log",
+    ),
+    "keys of answers gone": (
+        lambda data: _blank(*(data / "at-rest").glob("answer-*.key")),
+        "kept answers are gone",
+    ),
+    "a kept answer changed": (
+        lambda data: changed(data, "UPDATE kept SET members = x'00' WHERE batch = 1"),
+        "what is kept for repeats is damaged",
+    ),
+    "a hand over that never was": (
+        lambda data: changed(data, "INSERT INTO over VALUES (zeroblob(16), 0, NULL, 0, 1)"),
+        "is over here, and the log does not have it",
+    ),
+    "a closed hand's secrets kept": (
+        lambda data: changed(data, "UPDATE playing SET hand = (SELECT hand FROM over WHERE committed = 0)"),
+        "is closed in the log and in play here",
+    ),
     "public of another log": (
         lambda data: (data / "public" / "checkpoint").write_text("x\n1\nAA==\n\n\u2014 x AAAA\n"),
         "published checkpoint is not this log's",
@@ -92,8 +154,25 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-def _blank(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def forked(data: Path) -> str:
+    """A checkpoint of the log's own key over another first entry."""
+    signer = DataDir.at(data).signer()
+    return sign_checkpoint(Checkpoint(signer.name, 1, leaf_hash(b"another")), signer)
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[5_000] ^= 1
+    path.write_bytes(content)
+
+
+def _blank(*paths: Path) -> None:
+    for path in paths:
+        path.write_bytes(bytes(path.stat().st_size))
 
 
 def _scribble(path: Path) -> None:
@@ -116,3 +195,26 @@ def test_each_kind_of_damage_is_named_with_what_to_do(data: Path, what: str) -> 
     code, said = fsck(data)
     assert (code, named in said) == (1, True), said
     assert "do: " in said or what == "a damaged file"
+
+
+def test_what_a_killed_publisher_leaves_is_no_damage(data: Path) -> None:
+    public = data / "public"
+    note = (public / "checkpoint").read_text()
+    with running(data) as dealer:
+        room = dealer.room()
+        for _ in range(2):
+            room.void(room.open("t-9").hand_id)
+        assert dealer.stop() == 0
+    (public / "checkpoint").write_text(note)  # the tiles were there before the checkpoint that shows them
+    (public / ".new").write_bytes(b"half a ti")
+    code, said = fsck(data)
+    assert (code, "all is well" in said) == (0, True), said
+
+
+def test_what_is_said_to_do_about_published_files_mends_them(data: Path) -> None:
+    _blank(*files(data / "public" / "tile"))
+    (data / "public").rename(data / "aside")
+    with running(data) as dealer:
+        assert dealer.stop() == 0
+    code, said = fsck(data)
+    assert (code, "all is well" in said) == (0, True), said

@@ -28,9 +28,18 @@ from audit.commands.progress import working
 from audit.errors import InputError
 from audit.stats.judging.battery import judge, no_decks, unreadable
 from audit.stats.judging.sequential import watch
+from audit.stats.judging.views import VIEWS, view_of
 from audit.stats.results import BatteryResult
 from audit.stats.sources.logs import LogFailsError
 from audit.whole.report import Report
+
+view_option = click.option(
+    "--view",
+    "views",
+    type=click.Choice(list(VIEWS)),
+    multiple=True,
+    help="Name the tests as a laboratory does, at its levels; decides no exit code. May be given more than once.",
+)
 
 
 @click.command(epilog=EPILOG)
@@ -39,12 +48,21 @@ from audit.whole.report import Report
 @click.option(
     "--sequential", is_flag=True, help="Watch deck after deck: an alarm is as rare as alpha says at every look."
 )
+@view_option
 @report_option
 @format_option
 @json_option
 @click.pass_context
 def stats(
-    ctx: click.Context, /, alpha: float, sequential: bool, report: Path | None, output: str, as_json: bool, **decks: Any
+    ctx: click.Context,
+    /,
+    alpha: float,
+    sequential: bool,
+    views: tuple[str, ...],
+    report: Path | None,
+    output: str,
+    as_json: bool,
+    **decks: Any,
 ) -> None:
     """Test the decks of every SOURCE, all together, for randomness.
 
@@ -55,6 +73,8 @@ def stats(
     options = collected(**decks)
     if sequential and options.dimensions:
         raise click.UsageError("--sequential watches all decks together; leave out --by and --strata")
+    if sequential and views:
+        raise click.UsageError("--view names tests of a whole battery, which --sequential does not make")
     form = "json" if as_json else output
     reports: Sequence[Report] = ()
     note_files([*options.sources, *(path for _, path in options.strata), options.order])
@@ -67,6 +87,7 @@ def stats(
         if form == "text":
             raise
         result = unreadable(alpha, options.sources, why=str(error))
+    result = replace(result, views=tuple(view_of(VIEWS[name], result.tests) for name in dict.fromkeys(views)))
     ctx.exit(show(result, form, report, reports))
 
 

@@ -65,6 +65,7 @@ def render(result: BatteryResult, about: Subject | None = None) -> str:
     environment.filters.update(
         p=stats_words.p_text, odds=stats_words.odds, number=stats_words.number_text, whole=lambda value: f"{value:,}"
     )
+    environment.globals["view_sentence"] = stats_words.view_sentence
     return environment.get_template("report.html.j2").render(_context(result, about))
 
 

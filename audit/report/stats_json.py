@@ -9,7 +9,7 @@ from math import isfinite
 from audit.report import subject
 from audit.report.subject import Subject
 from audit.stats.judging.holm import benjamini_hochberg
-from audit.stats.results import BatteryResult, TestResult
+from audit.stats.results import BatteryResult, TestResult, ViewResult
 
 
 def as_json(result: BatteryResult, about: Subject | None = None) -> str:
@@ -45,6 +45,7 @@ def as_json(result: BatteryResult, about: Subject | None = None) -> str:
                 "kind": result.alarm.kind,
                 "value": _number(result.alarm.value),
             },
+            "views": [_view(view) for view in result.views],
             "tests": [_test(test, next(rates) if isfinite(test.p) else None) for test in result.tests],
             "detectable": [
                 {"name": each.name, "value": _number(each.value), "unit": each.unit, "sentence": each.sentence}
@@ -72,6 +73,17 @@ def _test(test: TestResult, false_discovery_rate: float | None) -> dict[str, obj
         "dimension": test.dimension or None,
         "stratum": test.stratum or None,
         "false_discovery_rate": false_discovery_rate,
+    }
+
+
+def _view(view: ViewResult) -> dict[str, object]:
+    return {
+        "name": view.name,
+        "title": view.title,
+        "level": view.level,
+        "collectively": view.collectively,
+        "fair_rooms": view.fair_rooms,
+        "tests": [{**asdict(row), "p": _number(row.p), "ours": list(row.ours)} for row in view.rows],
     }
 
 

@@ -17,10 +17,11 @@ from audit.report.stats_words import (
     odds,
     p_text,
     verdict_sentence,
+    view_sentence,
     what_is_left_out,
 )
 from audit.report.subject import Subject
-from audit.stats.results import BatteryResult, TestResult, most_telling
+from audit.stats.results import BatteryResult, TestResult, ViewResult, most_telling
 
 _STYLES = {"pass": "bold green", "fail": "bold red", "insufficient": "bold yellow", "unreadable": "bold red"}
 _SHOWN = 8
@@ -54,6 +55,8 @@ def print_result(result: BatteryResult, console: Console, about: Subject | None 
         title = f"{len(failed)} tests fail; the clearest:" if failed else "Nearest to an alarm:"
         console.print(_table(most_telling(tuple(failed or made), _SHOWN), title))
     _print_insufficient(result, console)
+    for view in result.views:
+        console.print(_view_table(view))
     for dimension, labels in result.strata.items():
         console.print(f"By {escape(dimension)}: {_counted(labels.items())}")
     for note in result.notes:
@@ -83,6 +86,20 @@ def _table(tests: Iterable[TestResult], title: str) -> Table:
             escape(test.detail),
             style=style,
         )
+    return table
+
+
+def _view_table(view: ViewResult) -> Table:
+    table = Table(title=escape(view_sentence(view)), title_justify="left", box=None, pad_edge=False)
+    table.add_column("as named there", overflow="fold")
+    table.add_column("p", justify="right")
+    table.add_column("below", justify="right")
+    table.add_column("sides")
+    table.add_column("cannot see", overflow="fold")
+    for row in view.rows:
+        style = "red" if row.verdict == "fail" else None
+        sides = "two" if row.two_sided else "one"
+        table.add_row(row.name, p_text(row.p), p_text(row.level), sides, escape(row.blind), style=style)
     return table
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan, log10
 
 from audit.plural import counted, raised
-from audit.stats.results import BatteryResult, LogSample
+from audit.stats.results import BatteryResult, LogSample, ViewResult
 
 ASK_VERIFY = (
     "Whoever makes a log would choose the sample, so decks of a log that does not verify are not tested. `audit "
@@ -75,6 +75,18 @@ def odds(p: float) -> str:
     whole = round(power)
     named = names.get(whole) if abs(power - whole) < 1e-9 else None
     return f"one in {named or f'{1 / p:,.0f}'}"
+
+
+def view_sentence(view: ViewResult) -> str:
+    """Says what a laboratory would say, and how often it would say so of a fair room."""
+    made = [row for row in view.rows if row.verdict != "insufficient"]
+    failed = [row.name for row in made if row.verdict == "fail"]
+    level = f"{100 * (1 - view.level):g} % {'collectively' if view.collectively else 'each'}"
+    said = f"{len(failed)} of {len(made)} fail: {', '.join(failed)}" if failed else f"none of {len(made)} fails"
+    return (
+        f"{view.title}, at {level}: {said}. Of fair rooms {100 * view.fair_rooms:.2g} % fail at least one, "
+        "so this decides nothing here"
+    )
 
 
 def p_text(p: float) -> str:

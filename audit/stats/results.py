@@ -186,6 +186,54 @@ class Pictures:
 
 
 @dataclass(frozen=True)
+class ViewRow:
+    """One test under a laboratory's name.
+
+    Attributes:
+        name: as the regulation has it.
+        p: p-value, all that it is read as paid for; NaN if none of it could be made.
+        level: below this p it fails.
+        verdict: by that level; it decides no exit code.
+        two_sided: whether too good a result counts as well.
+        ours: names of the battery's tests that it is read as, of those that were made.
+        least: that of them with the smallest p.
+        read_as: how its name was read.
+        blind: what it cannot see.
+    """
+
+    name: str
+    p: float
+    level: float
+    verdict: Verdict
+    two_sided: bool
+    ours: tuple[str, ...]
+    least: str
+    read_as: str
+    blind: str
+
+
+@dataclass(frozen=True)
+class ViewResult:
+    """The battery under the names of a regulation.
+
+    Attributes:
+        name: of the view.
+        title: the regulation and clause.
+        level: the chance of a false alarm of each test, or of all together.
+        collectively: which of the two.
+        fair_rooms: the share of fair rooms that fail at least one test if the tests are independent.
+        rows: its tests.
+    """
+
+    name: str
+    title: str
+    level: float
+    collectively: bool
+    fair_rooms: float
+    rows: tuple[ViewRow, ...]
+
+
+@dataclass(frozen=True)
 class Alarm:
     """When continuous watching first rang: after `decks` decks, at the test `name`, with this e-value or p-value."""
 
@@ -217,6 +265,7 @@ class BatteryResult:
         findings: why a log does not verify, where nothing was tested for that reason; the first ones.
         missing: why the input cannot be read, where nothing was tested for that reason.
         read_as: how the input was understood, where decks were read.
+        views: the tests under laboratories' names, if asked for.
     """
 
     verdict: Verdict
@@ -236,6 +285,7 @@ class BatteryResult:
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
     read_as: str = ""
+    views: tuple[ViewResult, ...] = ()
 
 
 def most_telling(tests: tuple[TestResult, ...], count: int) -> list[TestResult]:

@@ -3,8 +3,10 @@
 from audit.stats.families.aces import ACES
 from audit.stats.families.between_decks import BETWEEN_DECKS
 from audit.stats.families.card_positions import CARD_POSITIONS
+from audit.stats.families.coupon_collector import COUPON_COLLECTOR
 from audit.stats.families.duplicates import DUPLICATES
 from audit.stats.families.fisher_yates import FISHER_YATES
+from audit.stats.families.gap import GAP
 from audit.stats.families.lehmer import LEHMER
 from audit.stats.families.neighbours import NEIGHBOURS
 from audit.stats.families.permutations import PERMUTATIONS
@@ -25,6 +27,8 @@ FAMILIES: tuple[Family, ...] = (
     STREAMS,
     PERMUTATIONS,
     NEIGHBOURS,
+    GAP,
+    COUPON_COLLECTOR,
     POSITION_PAIRS,
     ALIKE_POSITIONS,
     FIVE_CARDS,

@@ -25,7 +25,9 @@ from audit.stats.families import FAMILIES, Family, aces, seated, showdowns, sums
 from audit.stats.families.aces import ACES
 from audit.stats.families.between_decks import BETWEEN_DECKS, kept_neighbours
 from audit.stats.families.card_positions import CARD_POSITIONS
+from audit.stats.families.coupon_collector import COUPON_COLLECTOR
 from audit.stats.families.fisher_yates import FISHER_YATES
+from audit.stats.families.gap import GAP
 from audit.stats.families.lehmer import LEHMER
 from audit.stats.families.neighbours import NEIGHBOURS
 from audit.stats.families.permutations import PERMUTATIONS
@@ -46,8 +48,17 @@ TIMES = 200
 """So often every permutation is taken: enough for a null that is a little wrong to show."""
 
 CORPORA, DECKS = 2000, 100
-FEWER = {PERMUTATIONS: 30, NEIGHBOURS: 100, ALIKE_POSITIONS: 200, BETWEEN_DECKS: 20, FISHER_YATES: 50, STREAMS: 10}
-"""Fewer corpora where 2,000 would take up to a minute each. The first four are sums, values and cells against exact
+FEWER = {
+    PERMUTATIONS: 30,
+    NEIGHBOURS: 100,
+    GAP: 20,
+    COUPON_COLLECTOR: 80,
+    ALIKE_POSITIONS: 200,
+    BETWEEN_DECKS: 20,
+    FISHER_YATES: 50,
+    STREAMS: 10,
+}
+"""Fewer corpora where 2,000 would take up to a minute each. All before digits are sums, values and cells against exact
 nulls, enumerated below; digits have their Pearson sums and cells from the code that Lehmer digits hold with all 2,000,
 and saddlepoints of 8 ms a corpus besides; the waves of streams, 25 ms, are a bound, mostly 1."""
 OF_POKER = 10, 1000
@@ -111,12 +122,14 @@ def test_kept_followers_have_their_null_over_every_permutation() -> None:
         check_histogram("kept", kept(7), powered(kept_neighbours(7)))
 
 
-STATISTICS = [statistic for family in (PERMUTATIONS, NEIGHBOURS) for statistic in family.statistics]
+STATISTICS = [
+    statistic for family in (PERMUTATIONS, NEIGHBOURS, GAP, COUPON_COLLECTOR) for statistic in family.statistics
+]
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda each: each.name)
 def test_a_null_that_is_a_little_wrong_is_caught(statistic: PerDeck, monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 8 if statistic in NEIGHBOURS.statistics else 7
+    n = 7 if statistic in PERMUTATIONS.statistics else 8
     if statistic.name == "parity":  # both values are equally likely, and stay so
         return
     wrong = replace(statistic, null=lambda n: powered(statistic.null(n)))  # type: ignore[type-var]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from audit.errors import InputError
 from audit.monitor.pickled import packed, unpacked
+from audit.protocol import sha256
 from audit.tlog.earlier import Earlier
 from audit.tlog.earlier import read as read_earlier
 from audit.tlog.keys import VerifierKey
@@ -36,7 +37,7 @@ CREATE TABLE monitor (
   branch INTEGER NOT NULL DEFAULT 0, quorum INTEGER
 ) STRICT;
 CREATE TABLE course (
-  id INTEGER PRIMARY KEY CHECK (id = 1), basis TEXT NOT NULL, data BLOB NOT NULL
+  id INTEGER PRIMARY KEY CHECK (id = 1), basis TEXT NOT NULL, data BLOB NOT NULL, digest BLOB NOT NULL
 ) STRICT;
 CREATE TABLE checkpoints (
   number INTEGER PRIMARY KEY AUTOINCREMENT, branch INTEGER NOT NULL, size INTEGER NOT NULL, root BLOB NOT NULL,
@@ -167,14 +168,16 @@ class Memory:
         """The course as it was kept last, or a new one; what is not kept by `keep` has not happened.
 
         Args:
-            basis: what its results depend on beside the log: what was found on another basis is found anew.
+            basis: what its results depend on beside the log: what was found on another basis is found anew, and so is
+                what was damaged on the disk.
         """
-        row = self._database.execute("SELECT data FROM course WHERE basis = ?", (basis,)).fetchone()
-        if row is None:
+        row = self._database.execute("SELECT data, digest FROM course WHERE basis = ?", (basis,)).fetchone()
+        is_whole = row is not None and sha256(row[0]) == row[1]
+        if not is_whole:
             self.begin_again()
         self._database.execute("BEGIN IMMEDIATE")
         seeds, ids = (StoredRepeats(self._database, name) for name in _RECORDS)
-        course = Course(seeds, ids) if row is None else unpacked(row[0], {"seeds": seeds, "ids": ids})
+        course = unpacked(row[0], {"seeds": seeds, "ids": ids}) if is_whole else Course(seeds, ids)
         try:
             yield course
         finally:
@@ -185,7 +188,7 @@ class Memory:
         """Keeps a course that `course` gave, as it is now."""
         course.lifecycle.forget_closed()
         data = packed(course)
-        self._database.execute("INSERT OR REPLACE INTO course VALUES (1, ?, ?)", (basis, data))
+        self._database.execute("INSERT OR REPLACE INTO course VALUES (1, ?, ?, ?)", (basis, data, sha256(data)))
         self._database.execute("COMMIT")
         self._database.execute("BEGIN IMMEDIATE")
 

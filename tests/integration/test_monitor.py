@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -25,7 +27,7 @@ from audit.monitor import alarms
 from audit.monitor import memory as remembered
 from audit.monitor.follow import Follower, Looked, proven_root
 from audit.monitor.memory import FILE, Memory
-from audit.monitor.pickled import packed
+from audit.monitor.pickled import packed, unpacked
 from audit.tlog.policy import Policy, parse
 from audit.tlog.witnessed import Demand
 from audit.whole import asking
@@ -296,6 +298,23 @@ def test_another_auditor_reads_the_log_again_and_forgets_no_checkpoint(tmp_path:
     watched.basis = "3"
     found = {each.check for each in watched.look(forged).report.findings}
     assert "append-only" in found
+
+
+def test_a_course_that_is_damaged_on_the_disk_is_made_again(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "m")
+    raws = small_hands(200)
+    watched.look(raws[:300])
+    with closing(sqlite3.connect(tmp_path / "m" / FILE)) as database:
+        (data,) = database.execute("SELECT data FROM course").fetchone()
+        database.execute("UPDATE course SET data = ?", (data[:50] + b"?" + data[51:],))
+        database.commit()
+    assert watched.look(raws).report.entries == 400
+
+
+def test_what_is_kept_may_name_nothing_but_a_course(tmp_path: Path) -> None:
+    for harmful in (os.system, subprocess.Popen, Memory, CliRunner):
+        with pytest.raises(pickle.UnpicklingError, match="which no course has"):
+            unpacked(pickle.dumps(harmful), {})
 
 
 def test_a_folder_that_is_another_s_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

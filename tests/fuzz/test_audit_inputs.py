@@ -226,14 +226,35 @@ def fuzz_log(folder: Path, examples: int, start: int) -> None:
         good = (folder / name).read_bytes()
         content = changed(good, changes)
         (folder / name).write_bytes(content)
-        code = run(["verify", str(folder), "--key", VKEY, "--escrow-key", str(HERE / "escrow.key"), "--jobs", "1"])
-        assert code != 0 or content == good
+        words = [str(folder), "--key", VKEY, "--escrow-key", str(HERE / "escrow.key"), "--jobs", "1"]
+        assert run(["verify", *words]) != 0 or content == good
+        # Whatever it is shown, a monitor finds no fault with the good log afterwards.
+        watch = ["monitor", *words, "--once", "--state", str(folder.parent / "monitor")]
+        assert run(watch) != 0 or content == good
+        (folder / name).write_bytes(good)
+        assert run(watch) == 0
 
     holds()
 
 
 def test_no_file_of_a_log_can_be_another(tmp_path: Path) -> None:
     fuzz_log(tmp_path / "log", 30, 1)
+
+
+def test_no_byte_of_a_monitor_s_memory_brings_it_down(tmp_path: Path) -> None:
+    watch = ["monitor", LOG, "--key", VKEY, "--jobs", "1", "--once", "--state", str(tmp_path)]
+    assert run(watch) == 3
+    file = tmp_path / "monitor.sqlite"
+    good = file.read_bytes()
+
+    @seed(1)
+    @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(CHANGES)
+    def holds(changes: list[Any]) -> None:
+        file.write_bytes(changed(good, changes))
+        run(watch)
+
+    holds()
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
@@ -127,7 +127,7 @@ def monitor(
         if once:
             ctx.exit(watch.look().report.exit_code)
         watch.follow(every)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the library cannot always decode its own message
         raise InputError(f"{state}: the monitor's memory cannot be used: {error}") from None
     finally:
         watch.close()
@@ -230,7 +230,7 @@ class _Watch:
         for news in self._memory.news():
             if self._stop.is_set():
                 return
-            if self._command and not self._run(news.said):
+            if self._command and not self._run(json.dumps(news.said)):
                 return
             self._print(news.said)
             self._memory.told(news.number)
@@ -245,18 +245,17 @@ class _Watch:
             say(f"--on-finding: {shlex.join(self._command)} ended with {done.returncode}")
         return done.returncode == 0
 
-    def _print(self, said: str) -> None:
+    def _print(self, said: dict[str, Any]) -> None:
         if self._output == "json":
             if not self._once:
-                print_json(said)
+                print_json(json.dumps(said))
             return
-        members = json.loads(said)
-        over = members["alarm"] == "ends"
-        where = "" if members["index"] is None else f", entry {members['index']}"
-        check = "" if members["check"] is None else f" {members['check']}"
+        over = said["alarm"] == "ends"
+        where = "" if said["index"] is None else f", entry {said['index']}"
+        check = "" if said["check"] is None else f" {said['check']}"
         word = ("over", "green") if over else ("ALARM", "bold red")
         out = console()
-        out.print(Text.assemble(f"{members['time']}  ", word, f"  {members['kind']}{check}{where}: {members['text']}"))
-        for note in members["whole"] if not over else ():
+        out.print(Text.assemble(f"{said['time']}  ", word, f"  {said['kind']}{check}{where}: {said['text']}"))
+        for note in said["whole"] if not over else ():
             for line in note.splitlines():
                 out.print(Text(f"  | {line}"))

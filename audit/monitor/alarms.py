@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from audit.findings import KEPT, Finding
 from audit.monitor.follow import Looked
-from audit.monitor.memory import Memory
+from audit.monitor.memory import Memory, Standing
 from audit.tlog.witnessed import time_text
 
 FINDING, QUORUM, UNREADABLE = KINDS = ("finding", "quorum", "unreadable")
@@ -56,13 +57,12 @@ def take(looked: Looked, memory: Memory, now: int, max_age: int | None) -> None:
     with memory.change():
         for key, alarm in found.items():
             if key not in standing:
-                memory.begin(key, json.dumps(asdict(alarm)), _said("begins", alarm, now, looked.report.address))
+                memory.begin(key, asdict(alarm), _said("begins", asdict(alarm), now, looked.report.address))
             if looked.whole and not (key in standing and standing[key].proven):
                 memory.prove(key)
         for key, stands in standing.items():
-            alarm = alarm_of(stands.alarm)
-            if key not in found and _may_end(alarm, looked, stands.proven):
-                memory.end(key, _said("ends", alarm, now, looked.report.address))
+            if key not in found and _may_end(stands, looked):
+                memory.end(key, _said("ends", stands.alarm, now, looked.report.address))
 
 
 def _alarms(looked: Looked, memory: Memory, now: int, max_age: int | None) -> list[Alarm]:
@@ -83,22 +83,16 @@ def _of_finding(finding: Finding) -> Alarm:
     return Alarm(FINDING, finding.detail, finding.check, finding.index, finding.hand, finding.whole)
 
 
-def _may_end(alarm: Alarm, looked: Looked, proven: bool) -> bool:
+def _may_end(stands: Standing, looked: Looked) -> bool:
     """Tells whether a look that does not find it may end an alarm.
 
     What an entry of the log said stays said, whatever the log shows now. Of all else a look that saw the whole log has
     the word, and so it has of entries that somebody sent in a log's place.
     """
-    if alarm.kind == FINDING:
-        return looked.whole and not (proven and alarm.index is not None)
+    if stands.alarm.get("kind") == FINDING:
+        return looked.whole and not (stands.proven and stands.alarm.get("index") is not None)
     return True
 
 
-def alarm_of(text: str) -> Alarm:
-    """Returns an alarm from its JSON."""
-    members = json.loads(text)
-    return Alarm(**{**members, "whole": tuple(members["whole"])})
-
-
-def _said(what: str, alarm: Alarm, now: int, log: str) -> str:
-    return json.dumps({"alarm": what, "time": time_text(now), "log": log, **asdict(alarm)})
+def _said(what: str, alarm: dict[str, Any], now: int, log: str) -> dict[str, Any]:
+    return {"alarm": what, "time": time_text(now), "log": log, **alarm}

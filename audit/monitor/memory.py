@@ -7,13 +7,14 @@ belong to are always of one moment, wherever the monitor is killed.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from audit.errors import InputError
 from audit.monitor.pickled import packed, unpacked
@@ -82,6 +83,15 @@ class StoredRepeats:
                 yield Twice(key, first, second, first_data, second_data)
 
 
+@contextlib.contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Says of values that cannot be ours that the file is damaged: SQLite notices some damage, not all of it."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{folder}: the monitor's memory is damaged: {error}. Begin a new one elsewhere") from None
+
+
 class Branch(NamedTuple):
     """What was seen of the log: the newest checkpoint of what it shows, and those that this does not extend."""
 
@@ -90,18 +100,18 @@ class Branch(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """An alarm that stands, as JSON; `proven` if what it says was seen in a whole log."""
+    """An alarm that stands, its members by name; `proven` if what it says was seen in a whole log."""
 
-    alarm: str
+    alarm: dict[str, Any]
     proven: bool
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """An alarm's beginning or end that nobody was told yet; `said` is its JSON."""
+    """An alarm's beginning or end that nobody was told yet, its members by name."""
 
     number: int
-    said: str
+    said: dict[str, Any]
 
 
 class Memory:
@@ -119,13 +129,15 @@ class Memory:
             InputError: it cannot be used, is another monitor's, or of another log.
         """
         self._key = key
+        self._folder = folder
         try:
             _prepare(folder, key, now)
             self._database = sqlite3.connect(folder / FILE, isolation_level=None, timeout=_BUSY_SECONDS)
         except (OSError, sqlite3.Error) as error:
             raise InputError(_unusable(folder, error)) from None
         try:
-            self._open(folder)
+            with _reading(folder):
+                self._open(folder)
         except sqlite3.Error as error:
             self.close()
             raise InputError(_unusable(folder, error)) from None
@@ -141,7 +153,7 @@ class Memory:
             version = execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise InputError(f"{folder}: the monitor's memory is of version {version}, and this auditor's {_VERSION}")
-        mine = execute("SELECT key FROM monitor").fetchone()[0]
+        (mine,) = execute("SELECT key FROM monitor").fetchone()
         if mine != str(self._key):
             raise InputError(f"{folder} is the memory of a monitor of {mine}: give each log a folder of its own")
 
@@ -203,14 +215,16 @@ class Memory:
 
     def branch(self) -> Branch:
         """Returns what was seen of the log."""
-        select = "SELECT number, size, note FROM checkpoints WHERE {} ORDER BY {}"
+        select = "SELECT number, note FROM checkpoints WHERE {} ORDER BY {}"
         mine = select.format("branch = (SELECT branch FROM monitor)", "size DESC, number DESC LIMIT 1")
         left = select.format("is_left", f"number LIMIT {MOST_LEFT}")
-        newest = self._database.execute(mine).fetchone()
-        rows = self._database.execute(left).fetchall()
-        return Branch(None if newest is None else self._earlier(*newest), tuple(self._earlier(*row) for row in rows))
+        with _reading(self._folder):
+            newest = self._database.execute(mine).fetchone()
+            rows = self._database.execute(left).fetchall()
+            found = None if newest is None else self._earlier(*newest)
+            return Branch(found, tuple(self._earlier(*row) for row in rows))
 
-    def _earlier(self, number: int, size: int, data: bytes) -> Earlier:
+    def _earlier(self, number: int, data: bytes) -> Earlier:
         return read_earlier(_NAME.format(number), data, self._key)
 
     def root_at(self, size: int) -> bytes | None:
@@ -248,7 +262,8 @@ class Memory:
 
     def quorum_since(self) -> int:
         """Returns the newest time of a quorum that was seen; before there was one, when the monitor began."""
-        return int(self._database.execute("SELECT coalesce(quorum, began) FROM monitor").fetchone()[0])
+        with _reading(self._folder):
+            return int(self._database.execute("SELECT coalesce(quorum, began) FROM monitor").fetchone()[0])
 
     def saw_quorum(self, time: int) -> None:
         """Notes the time of a quorum, within a change."""
@@ -256,26 +271,29 @@ class Memory:
 
     def standing(self) -> dict[str, Standing]:
         """Returns the alarms that stand, by their keys."""
-        rows = self._database.execute("SELECT key, alarm, is_proven FROM standing ORDER BY key")
-        return {key: Standing(alarm, bool(is_proven)) for key, alarm, is_proven in rows}
+        with _reading(self._folder):
+            rows = self._database.execute("SELECT key, alarm, is_proven FROM standing ORDER BY key")
+            return {key: Standing(json.loads(alarm), bool(is_proven)) for key, alarm, is_proven in rows}
 
-    def begin(self, key: str, alarm: str, said: str) -> None:
+    def begin(self, key: str, alarm: dict[str, Any], said: dict[str, Any]) -> None:
         """Begins an alarm, within a change; `said` is what there is to tell of it."""
-        self._database.execute("INSERT INTO standing VALUES (?, ?, 0)", (key, alarm))
-        self._database.execute("INSERT INTO news (said) VALUES (?)", (said,))
+        self._database.execute("INSERT INTO standing VALUES (?, ?, 0)", (key, json.dumps(alarm)))
+        self._database.execute("INSERT INTO news (said) VALUES (?)", (json.dumps(said),))
 
     def prove(self, key: str) -> None:
         """Notes, within a change, that what an alarm says was seen in a whole log."""
         self._database.execute("UPDATE standing SET is_proven = 1 WHERE key = ?", (key,))
 
-    def end(self, key: str, said: str) -> None:
+    def end(self, key: str, said: dict[str, Any]) -> None:
         """Ends an alarm, within a change."""
         self._database.execute("DELETE FROM standing WHERE key = ?", (key,))
-        self._database.execute("INSERT INTO news (said) VALUES (?)", (said,))
+        self._database.execute("INSERT INTO news (said) VALUES (?)", (json.dumps(said),))
 
     def news(self) -> list[News]:
         """Returns what nobody was told yet, in order."""
-        return [News(*row) for row in self._database.execute("SELECT number, said FROM news ORDER BY number")]
+        with _reading(self._folder):
+            rows = self._database.execute("SELECT number, said FROM news ORDER BY number")
+            return [News(number, json.loads(said)) for number, said in rows]
 
     def told(self, number: int) -> None:
         """Notes that somebody was told."""

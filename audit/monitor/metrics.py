@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
 from audit.findings import CHECKS
-from audit.monitor.alarms import KINDS, alarm_of
+from audit.monitor.alarms import KINDS
 from audit.monitor.follow import Looked
 from audit.monitor.memory import Memory
 
@@ -47,7 +47,7 @@ class Metrics:
         failed = {check.name: check.failed for check in report.checks}
         for check in CHECKS:
             self._findings.labels(check).set(failed[check])
-        kinds = [alarm_of(stands.alarm).kind for stands in memory.standing().values()]
+        kinds = [stands.alarm.get("kind") for stands in memory.standing().values()]
         for kind in KINDS:
             self._alarms.labels(kind).set(kinds.count(kind))
         self._quorum.set(memory.quorum_since())

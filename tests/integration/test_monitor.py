@@ -92,7 +92,7 @@ class Watched:
             news = memory.news()
             for each in news:
                 memory.told(each.number)
-        said = [json.loads(each.said) for each in news]
+        said = [each.said for each in news]
         return [" ".join(str(each[m]) for m in ("alarm", "kind", "check") if each[m] is not None) for each in said]
 
 

@@ -183,9 +183,9 @@ class Memory:
             basis: what its results depend on beside the log: what was found on another basis is found anew, and so is
                 what was damaged on the disk.
         """
-        row = self._database.execute("SELECT data, digest FROM course WHERE basis = ?", (basis,)).fetchone()
-        is_whole = row is not None and sha256(row[0]) == row[1]
-        if not is_whole:
+        row = self._database.execute("SELECT data, digest, basis FROM course").fetchone()
+        is_whole = row is not None and sha256(row[0]) == row[1] and row[2] == basis
+        if row is not None and not is_whole:
             self.begin_again()
         self._database.execute("BEGIN IMMEDIATE")
         seeds, ids = (StoredRepeats(self._database, name) for name in _RECORDS)

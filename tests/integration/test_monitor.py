@@ -128,6 +128,15 @@ def test_only_what_is_new_is_read(tmp_path: Path) -> None:
     assert entries == ["tile/entries/002", "tile/entries/003.p/232"]
 
 
+def test_a_log_that_does_not_move_adds_nothing(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "m")
+    for raws in (RAWS, small_hands(200)):
+        for _ in range(3):
+            watched.look(raws)
+    with closing(sqlite3.connect(tmp_path / "m" / FILE)) as database:
+        assert database.execute("SELECT size, is_left FROM checkpoints").fetchall() == [(17, 1), (400, 0)]
+
+
 def test_what_is_kept_does_not_grow_with_the_log(tmp_path: Path) -> None:
     raws = small_hands(1100)
     watched = Watched(tmp_path / "m")

@@ -12,18 +12,17 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from audit.errors import InputError
 from audit.monitor.pickled import packed, unpacked
+from audit.monitor.repeats import StoredRepeats, tables
 from audit.protocol import sha256
 from audit.tlog.earlier import Earlier
 from audit.tlog.earlier import read as read_earlier
 from audit.tlog.keys import VerifierKey
 from audit.whole.course import Course
-from audit.whole.repeats import Twice
 
 FILE = "monitor.sqlite"
 MOST_LEFT = 100
@@ -49,38 +48,7 @@ CREATE TABLE standing (
   key TEXT PRIMARY KEY, alarm TEXT NOT NULL, is_proven INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE news (number INTEGER PRIMARY KEY AUTOINCREMENT, said TEXT NOT NULL) STRICT;
-""" + "".join(
-    f"""
-CREATE TABLE {name} (key BLOB PRIMARY KEY, at INTEGER NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE {name}_again (key BLOB NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
-"""
-    for name in _RECORDS
-)
-
-
-class StoredRepeats:
-    """Records of a key, an index and data; those whose key came before lie apart, so that finding them is quick."""
-
-    def __init__(self, database: sqlite3.Connection, name: str) -> None:
-        self._database = database
-        self._add = f"INSERT OR IGNORE INTO {name} VALUES (?, ?, ?)"  # noqa: S608 - a name of ours
-        self._again = f"INSERT INTO {name}_again VALUES (?, ?, ?)"  # noqa: S608
-        self._found = (
-            f"SELECT key, at, data FROM {name}_again UNION ALL "  # noqa: S608
-            f"SELECT key, at, data FROM {name} WHERE key IN (SELECT key FROM {name}_again) ORDER BY key, at, data"
-        )
-
-    def add(self, key: bytes, index: int, data: bytes) -> None:
-        """Adds one record."""
-        record = (key, index, data)
-        if not self._database.execute(self._add, record).rowcount:
-            self._database.execute(self._again, record)
-
-    def found(self) -> Iterator[Twice]:
-        """Yields every record whose key came before, with the one right before it."""
-        for (key, first, first_data), (other, second, second_data) in pairwise(self._database.execute(self._found)):
-            if key == other:
-                yield Twice(key, first, second, first_data, second_data)
+""" + "".join(map(tables, _RECORDS))
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,9 @@ class Running:
     address: str = ""
 
     def command(self) -> list[str | Path]:
-        return [BIN / "dealer", "serve", "--data-dir", self.data, "--dev", "--listen", "127.0.0.1:0", *self.options]
+        placed = any(pair[0] == "--listen" and pair[1].startswith("127.") for pair in pairwise(self.options))
+        where = () if placed else ("--listen", "127.0.0.1:0")
+        return [BIN / "dealer", "serve", "--data-dir", self.data, "--dev", *where, *self.options]
 
     def start(self) -> "Running":
         command = self.command()

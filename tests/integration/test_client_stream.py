@@ -78,7 +78,7 @@ async def test_every_method_goes_over_the_stream(server, client):
     assert streamed == [name for name in calls if name not in ("GetConsistencyProof", "GetCheckpoint")]
     assert set(streamed) == {
         *("OpenHand", "SubmitEntropy", "LockDeck", "DealStreet", "ShowCards", "FoldSeat", "VoidHand", "DrawCards"),
-        "CloseHand",
+        *("CloseHand", "GetTable"),
     }
 
 

@@ -84,9 +84,10 @@ def test_a_changed_card_is_found_out_by_the_client(stacked_dealer: StackedDealer
 
 def test_a_stream_is_cut_and_taken_up_again(stacked_dealer: StackedDealer):
     client = stacked_dealer.client()
-    client.open_hand("t", [1, 2]).void()
+    hand = client.open_hand("t", [1, 2])
+    hand.void()
     stacked_dealer.inject_fault("ListEntries", drop=True)
-    assert client.next_number("t") == 2
+    assert client.resume(hand.hand_id).closed is not None
     with grpc.insecure_channel(stacked_dealer.address) as channel:
         stub = log_pb2_grpc.LogServiceStub(channel)
         stacked_dealer.inject_fault("ListEntries", reason="DRAINING")

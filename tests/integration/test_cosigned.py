@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -55,3 +56,32 @@ def test_the_log_is_cosigned_published_and_given_out(tmp_path: Path) -> None:
             assert (exported / "checkpoint").read_text() == answer
             assert dealer.stop() == 0
         assert '"a witness' not in dealer.log_lines()
+
+
+def test_a_dealer_that_was_rolled_back_does_not_start(tmp_path: Path) -> None:
+    data, older = tmp_path / "data", tmp_path / "older"
+    log = make_log(data)
+    key = make_witness(tmp_path / "one", "one", log)
+    with witness(tmp_path / "one") as url:
+        policy = write_policy(tmp_path / "policy", log, 1, (key, url))
+        options = ("--witness-policy", str(policy), *PACE)
+        with running(data, *options) as dealer:
+            room = dealer.room()
+            room.play_out(room.open("t1").hand_id)
+            assert dealer.stop() == 0
+            shutil.copytree(data, older)
+            dealer.start()
+            room = dealer.room()
+            room.play_out(room.open("t2").hand_id)
+            until(lambda: shown(data) == (4, ["witnessed.invalid/room", "one.witness.invalid"]))
+            dealer.kill()
+        serve = ("dealer", "serve", "--data-dir", older, "--listen", "127.0.0.1:0", *options)
+        refused = run_tool(*serve)
+        assert refused.returncode == 1
+        assert "w1 holds 4 entries signed by this log's key, and the log has 2" in refused.stderr
+        (kept,) = (older / "conflicts").iterdir()
+        judged = run_tool("audit", "receipt", kept, "--key", log)
+        assert (judged.returncode, "trees of 2 and 4 entries" in judged.stdout) == (3, True), judged.stdout
+        assert shown(older)[0] == 2
+        dealer.start()
+        assert dealer.stop() == 0

@@ -152,21 +152,68 @@ _store_option = option(
 @_data_options
 @option("--origin", required=True, help="Name of the log: a domain that is yours and a path, such as example.com/room.")
 @_store_option
+@option("--succeeds", type=_PATH, default=None, help="Static files of an ended log that this one follows.")
+@option("--succeeds-key", default=None, help="Its verifier key, or a file with it.")
 @config_option
-def init(data_dir: Path, at_rest_dir: Path | None, origin: str, store: str | None) -> None:
+def init(
+    data_dir: Path,
+    at_rest_dir: Path | None,
+    origin: str,
+    store: str | None,
+    succeeds: Path | None,
+    succeeds_key: str | None,
+) -> None:
     """Make a data folder and the log's signing key, and print the verifier key."""
     from dealer.store.datadir import DataDir
+    from dealer.store.ends import begin_after, read_ended
 
     if origin.startswith("test.invalid/"):
         raise CutcardError("origins that begin with test.invalid/ are for test records: no auditor calls them valid")
+    if (succeeds is None) != (succeeds_key is None):
+        raise click.UsageError("--succeeds and --succeeds-key come together")
+    if succeeds is not None and store is not None:
+        raise click.UsageError("--succeeds is for an embedded store: begin the log there, then `dealer migrate --to`")
     data = DataDir.at(data_dir, at_rest_dir)
     if store is None:
+        before = _key_text(succeeds_key or "")
+        final = None if succeeds is None else read_ended(succeeds, before)
+        if final is not None and final.origin == origin:
+            raise CutcardError(f"{origin} has ended: an origin is one log for ever, so choose another")
         data.init(origin)
+        if final is not None:
+            begin_after(data, final, before)
     else:
         from dealer.store.postgres.admin import init as init_shared
 
         init_shared(data, origin, store)
     click.echo(data.signer().verifier_key)
+
+
+def _key_text(given: str) -> str:
+    """Returns a verifier key that was given as text or as a file with it."""
+    path = Path(given)
+    try:
+        return read_text(path).strip() if given and "+" not in given else given
+    except (OSError, UnicodeDecodeError):
+        raise CutcardError(f"{path} cannot be read, and is no verifier key") from None
+
+
+@main.command()
+@_data_options
+@option("--successor", default=None, metavar="KEY", help="Verifier key of the log that follows, or a file with it.")
+@config_option
+def retire(data_dir: Path, at_rest_dir: Path | None, successor: str | None) -> None:
+    """End a log for good: no entry is added any more; then, or later, name the log that follows.
+
+    The server must be stopped, and every hand over. A retired log is served on, without new hands.
+    """
+    from dealer.store.datadir import DataDir
+    from dealer.store.ends import retire as end
+
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check()
+    with data.only_server():
+        end(data, None if successor is None else _key_text(successor), click.echo)
 
 
 @main.command()
@@ -371,6 +418,7 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
     from dealer.log.checkpoint import read_checkpoint
     from dealer.log.tiles import check_only_a_log, publish, published_checkpoint
     from dealer.store.datadir import DataDir
+    from dealer.store.ends import publish_ends
     from dealer.store.sqlite import SqliteStore
 
     data = DataDir.at(data_dir, at_rest_dir)
@@ -383,6 +431,7 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
         try:
             check_only_a_log(out)
             publish(out, 0, size, note, store.node, store.entries)
+            publish_ends(store, out)
         except OSError as error:
             raise CutcardError(f"{out} cannot be written: {error.strerror}") from None
     click.echo(f"{size} entries in {out}")

@@ -77,6 +77,9 @@ class ModelStore:
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         yield from self._model.log[start:end]
 
+    def mark(self, name: str) -> str | None:
+        return None
+
     def published(self) -> str:
         return self.checkpoint()
 

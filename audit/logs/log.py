@@ -30,6 +30,10 @@ class Log(ABC):
     def checkpoint(self) -> bytes | None:
         """Returns the newest signed checkpoint, None where there is none."""
 
+    def beside(self, name: str) -> bytes | None:
+        """Returns the file `successor` or `predecessor` beside the checkpoint, None where there is none."""
+        return None
+
     @abstractmethod
     def entries(self, number: int, width: int) -> list[bytes] | None:
         """The first `width` entries of bundle `number` (entries from 256 * number on), None where it is not there.
@@ -95,6 +99,10 @@ class StaticLog(Log):
     def checkpoint(self) -> bytes | None:
         """See `Log.checkpoint`."""
         return self._read("checkpoint")
+
+    def beside(self, name: str) -> bytes | None:
+        """See `Log.beside`."""
+        return self._read(name)
 
     def _tile_file(self, level: int | str, number: int, width: int) -> tuple[bytes | None, bool]:
         """Returns a tile's file, and whether it is the full one that stands in for a partial one."""

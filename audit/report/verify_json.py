@@ -9,6 +9,7 @@ from typing import Any
 from audit.findings import Finding
 from audit.report import subject
 from audit.report.subject import Subject
+from audit.tlog.ends import End
 from audit.tlog.witnessed import Witnessed, time_text
 from audit.whole.rates import SeatVoids, TableRates
 from audit.whole.report import Report
@@ -46,8 +47,13 @@ def report_members(report: Report) -> dict[str, Any]:
             "root": report.checkpoint.root.hex(),
         },
         "witness": None if report.witnessed is None else _witness(report.witnessed),
+        "ends": [_end(end) for end in report.ends],
         "exit_code": report.exit_code,
     }
+
+
+def _end(end: End) -> dict[str, Any]:
+    return {"kind": end.kind, "key": str(end.other), "size": end.final.size, "root": end.final.root.hex()}
 
 
 def _witness(witnessed: Witnessed) -> dict[str, Any]:

@@ -94,6 +94,8 @@ def _print_head(report: Report, head: Iterable[tuple[str, str]], out: Console) -
     if hands.sealed_seats:
         seats = counted(hands.sealed_seats, "seat")
         out.print(Text(f"  seats       {seats} brought a key, in {counted(hands.with_sealed_seats, 'hand')}"))
+    for end in report.ends:
+        out.print(Text(f"  {end.kind:<12}{end}"))
     if bare := hands.without_contributions:
         decks, they = ("its deck was", "it was") if bare == 1 else ("their decks were", "they were")
         had = counted(bare, "hand had no contribution", "hands had no contribution")

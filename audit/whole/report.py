@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from audit.findings import Finding
 from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.ends import End
 from audit.tlog.witnessed import Witnessed
 from audit.whole.lost import LostHand
 from audit.whole.rates import TableRates
@@ -55,6 +56,7 @@ class Report:
         first: the earliest time that an entry says, as the log has it; None where no entry was read.
         last: the latest.
         lost: the lost hands, in the order of their closes; at most `audit.findings.KEPT`.
+        ends: what the log says, signed, of the log after it and of the one before.
         witnessed: the result of the check `witness`, None where it was not made.
     """
 
@@ -75,3 +77,4 @@ class Report:
     last: str | None = None
     lost: tuple[LostHand, ...] = ()
     witnessed: Witnessed | None = None
+    ends: tuple[End, ...] = ()

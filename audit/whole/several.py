@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from audit.findings import Finding
 from audit.logs.log import Log
+from audit.tlog.ends import PREDECESSOR, contradiction
 from audit.verdict import EXIT_CODES, judge
 from audit.whole.rates import TableRates
 from audit.whole.report import Report
@@ -46,7 +48,7 @@ class SeveralReports:
 
     Attributes:
         logs: each log's own report, in the order given.
-        findings: what two of them share, at most `audit.findings.KEPT` for each log.
+        findings: what two of them share, or say of one another, at most `audit.findings.KEPT` for each log.
         failed: how many such findings there are.
         verdict: of all together, as `Report.verdict`.
         exit_code: what the command ends with.
@@ -82,8 +84,25 @@ def verify_several(
         for log, options in logs:
             reports.append(verify(log, options, progress=progress(log), shared=shared))
             findings += shared.findings()
-        verdict, code = _judge(reports, logs[0][1].allow_test, shared.failed)
-        return SeveralReports(tuple(reports), tuple(findings), shared.failed, verdict, code)
+        ends = _contradictions(reports)
+        failed = shared.failed + len(ends)
+        verdict, code = _judge(reports, logs[0][1].allow_test, failed)
+        return SeveralReports(tuple(reports), (*findings, *ends), failed, verdict, code)
+
+
+def _contradictions(reports: Sequence[Report]) -> list[SharedFinding]:
+    """Holds each `predecessor` against the log that it names, where that one is among the logs."""
+    found = []
+    for report in reports:
+        for end in report.ends:
+            for other in reports if end.kind == PREDECESSOR else ():
+                if other.checkpoint is not None and other.key_name == end.other.name == other.checkpoint.origin:
+                    if other.key_id != end.other.key_id.hex():
+                        detail = f"predecessor: {end.other.name} is named with another key than it was checked with"
+                        found.append(SharedFinding(report.address, Finding("checkpoint", None, None, detail)))
+                    elif (finding := contradiction(end, other.checkpoint)) is not None:
+                        found.append(SharedFinding(report.address, finding))
+    return found
 
 
 def _judge(reports: Sequence[Report], allow_test: bool, shared: int) -> tuple[str, int]:

@@ -20,6 +20,7 @@ from audit.tlog import note
 from audit.tlog.checkpoint import Checkpoint, check_checkpoint, is_test_name
 from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.earlier import read as read_earlier
+from audit.tlog.ends import NAMES, End, check_end
 from audit.tlog.keys import VerifierKey
 from audit.tlog.tiles import WIDTH
 from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
@@ -124,6 +125,8 @@ class Shown:
         earlier: what its tree must extend.
         unreadable: what cannot be read of all this.
         missing: what could not be compared, and why.
+        ends: `successor` and `predecessor`, as far as they are there. They were read before the checkpoint, so that a
+            log which ends meanwhile does not contradict itself.
     """
 
     key: VerifierKey | None
@@ -131,6 +134,7 @@ class Shown:
     earlier: list[Earlier] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    ends: dict[str, bytes] = field(default_factory=dict)
 
 
 def look(log: Log, options: Options, held: Sequence[Earlier] = ()) -> Shown:
@@ -143,6 +147,9 @@ def look(log: Log, options: Options, held: Sequence[Earlier] = ()) -> Shown:
     """
     shown = Shown(options.key)
     try:
+        for name in NAMES:
+            if (data := log.beside(name)) is not None:
+                shown.ends[name] = data
         _read_checkpoint(log, options, shown, held)
         _read_since(options, shown)
         if shown.note is None:
@@ -217,6 +224,7 @@ class Audit:
         self._own = Tally()
         self._checkpoint: Checkpoint | None = None
         self._witnessed: Witnessed | None = None
+        self._ends: list[End] = []
         self._split_hands: list[SplitHand] = []
 
     def of(self, shown: Shown, log: Log) -> Report:
@@ -260,7 +268,20 @@ class Audit:
             if key is None:
                 own.missing.append("no verifier key was given: who signed the log was not checked")
             self._check_witnesses(shown.note)
+            self._check_ends(shown)
         own.is_test = is_test_name(key, self._checkpoint)
+
+    def _check_ends(self, shown: Shown) -> None:
+        """Checks what the log says of the logs after and before it: hints, which only its own key makes any."""
+        for name, data in shown.ends.items():
+            if shown.key is None or self._checkpoint is None:
+                self._own.missing.append(f"{name} was not checked: without a verifier key nobody vouches for it")
+                continue
+            end, found = check_end(name, data, shown.key, self._checkpoint)
+            self._own.made["checkpoint"] += 1
+            self._own.add(found)
+            if end is not None:
+                self._ends.append(end)
 
     def _check_witnesses(self, data: bytes) -> None:
         demand, signed = self._options.witnesses, _decoded(data)
@@ -390,6 +411,7 @@ class Audit:
             last=course.times[1] if course.times is not None else None,
             lost=tuple(course.lifecycle.lost.found()),
             witnessed=self._witnessed,
+            ends=tuple(self._ends),
         )
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dealer.log.checkpoint import Checkpoint, read_checkpoint
+from dealer.log.ends import PREDECESSOR, SUCCESSOR
 from dealer.log.errors import CheckpointError, PublishError
 from dealer.log.merkle import CompactRange, NodeReader, leaf_hash
 from dealer.log.note import signature_lines
@@ -87,9 +88,17 @@ def check_only_a_log(out: Path) -> None:
     """
     if not out.exists():
         return
-    foreign = sorted(path.name for path in out.iterdir() if path.name not in (CHECKPOINT, _TILES, UNFINISHED))
+    known = (CHECKPOINT, _TILES, UNFINISHED, SUCCESSOR, PREDECESSOR)
+    foreign = sorted(path.name for path in out.iterdir() if path.name not in known)
     if foreign:
         raise PublishError(f"{out} holds {foreign[0]!a}, which is no part of a log: name an empty folder, or a new one")
+
+
+def write_beside(out: Path, name: str, text: str) -> None:
+    """Writes a small file beside the checkpoint, durably, and in one step; the folder is made if need be."""
+    with _Folder(out).only_writer() as folder:
+        folder.replace(name, text.encode())
+        folder.sync()
 
 
 def place(

@@ -182,9 +182,11 @@ class Housekeeping(Observer):
             await parts.health.set(name, of_this)
 
     def _reads_the_log(self) -> bool:
-        """Whether LogService is served: by one who stands by too, from the database."""
+        """Whether LogService is served: by one who stands by too, from the database, and of a log that has ended."""
         health = self._parts.engine.health
-        return health.writer and not health.draining and health.standing in (standing_by, lease_lost)
+        return (
+            health.writer and not health.draining and (health.retired or health.standing in (standing_by, lease_lost))
+        )
 
     def follow(self, changed: Sequence[LiveHand]) -> None:
         """Counts what is in play, sets a deadline for every offer, and gives up the referee's hands that are void."""

@@ -60,6 +60,7 @@ from dealer.service.writer.health import lease_lost, log_conflict, standing_by
 from dealer.service.writer.log_reader import LogReader
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir, lies_in_memory
+from dealer.store.ends import publish_ends
 from dealer.store.interface import LogConflict, Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
@@ -168,6 +169,7 @@ class Dealer:
             if self.contender is None:
                 await self._tables.recover()
             await self._housekeeping.publish()
+            await self._reader.run(lambda store: publish_ends(store, self._data.public))
             await self._listen(addresses)
             if self.contender is not None:
                 self.contender.start()

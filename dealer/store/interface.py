@@ -24,6 +24,10 @@ class VaultError(CutcardError):
     """The keys at rest cannot be read or written at the moment."""
 
 
+RETIRED = "retired"
+"""The mark of a log that has ended, and takes no entry any more: its last checkpoint."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sealed:
     """Bytes encrypted at rest, and the id of the key that opens them."""
@@ -163,6 +167,9 @@ class LogStore(Protocol):
 
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         """Yields the entries [start, end)."""
+
+    def mark(self, name: str) -> str | None:
+        """Returns a text about the log as a whole, such as `retired`; None: there is none."""
 
     def published(self) -> str:
         """Returns the signed checkpoint, with its cosignatures, that readers of static files may be shown."""

@@ -101,7 +101,13 @@ class SqliteStore:
     uncertain = False
 
     def __init__(
-        self, path: Path, vault: Vault | None = None, *, read_only: bool = False, connect: Connect = connect
+        self,
+        path: Path,
+        vault: Vault | None = None,
+        *,
+        read_only: bool = False,
+        writes_marks: bool = False,
+        connect: Connect = connect,
     ) -> None:
         """Opens a store that exists.
 
@@ -109,6 +115,7 @@ class SqliteStore:
             path: its file.
             vault: the keys at rest, under which answers and records are sealed; None for who reads neither.
             read_only: nothing is written.
+            writes_marks: nothing is written but marks.
             connect: opens the database.
 
         Raises:
@@ -126,8 +133,9 @@ class SqliteStore:
             self.origin: str = meta["origin"]
             if not read_only:
                 self._prepare_to_write()
-                with store_errors():
-                    self._kept.load()
+                if not writes_marks:
+                    with store_errors():
+                        self._kept.load()
         except BaseException:
             self._db.close()
             raise
@@ -291,22 +299,28 @@ class SqliteStore:
 
     def published(self) -> str:
         """See `Store.published`; where nothing was ever published apart from the log's growth, the newest."""
-        return self._meta("published") or self.checkpoint()
+        return self.mark("published") or self.checkpoint()
 
     def witnessed(self) -> str | None:
         """See `Store.witnessed`."""
-        return self._meta("witnessed")
+        return self.mark("witnessed")
 
     def publish(self, note: str, witnessed: bool = False) -> None:
         """See `Store.publish`."""
-        before = self._meta("published")
+        before = self.mark("published")
         if before is not None and read_checkpoint(before).size > read_checkpoint(note).size:
             return
-        names = ("published", "witnessed") if witnessed else ("published",)
-        with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(name, note) for name in names])
+        self.set_mark("published", note)
+        if witnessed:
+            self.set_mark("witnessed", note)
 
-    def _meta(self, name: str) -> str | None:
+    def set_mark(self, name: str, text: str) -> None:
+        """Keeps one text about the log as a whole, in the place of the one before."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, text))
+
+    def mark(self, name: str) -> str | None:
+        """See `Store.mark`."""
         row = self._one("SELECT value FROM meta WHERE name = ?", name)
         return None if row is None else str(row[0])
 

@@ -27,6 +27,7 @@ _BY_CODE: Mapping[grpc.StatusCode, tuple[Reason, ...]] = {
         Reason.HAND_NOT_LOCKED,
         Reason.HAND_LOCKED,
         Reason.HAND_CLOSED,
+        Reason.LOG_ENDED,
         Reason.HAND_LOST,
         Reason.ANSWER_LOST,
         Reason.WRONG_GAME,

@@ -197,6 +197,11 @@ class Unit:
         return self._state.health.admitting
 
     @property
+    def retired(self) -> bool:
+        """Whether the log has ended."""
+        return self._state.health.retired
+
+    @property
     def contradicted(self) -> bool:
         """Whether witnesses hold another history of the log."""
         return self._state.health.contradicted

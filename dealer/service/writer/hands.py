@@ -14,7 +14,7 @@ from dealer.core.seed import EntropyError, contribution_commitment, draw_seed, e
 from dealer.errors import Reason, Refused
 from dealer.service.writer import seats
 from dealer.service.writer.change import Unit
-from dealer.service.writer.health import contradicted
+from dealer.service.writer.health import contradicted, ended
 from dealer.service.writer.live import LiveHand, Secrets, digest_of_values, make_deck
 from dealer.store.interface import TableRow
 
@@ -54,6 +54,8 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         raise Refused(Reason.WRONG_NUMBER, f"the next hand of table {table.table} is number {number}")
     if opening.reveal is Reveal.SEALED and unit.sources.escrow is None:
         raise Refused(Reason.NO_ESCROW_KEY, "sealed hands need a dealer that runs with an auditor's escrow key")
+    if unit.retired:
+        raise ended()
     if unit.contradicted:
         raise contradicted()
     if not unit.admitting:

@@ -16,7 +16,7 @@ class Health:
     `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` and `admitting` on the
     loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first,
     by what looks at the lease. `contradicted`, that witnesses hold another history of the log, is set on the loop, and
-    only a restart takes it back.
+    only a restart takes it back; `retired`, that the log has ended, on the writer's thread as it reads.
     """
 
     entropy: bool = True
@@ -27,12 +27,13 @@ class Health:
     draining: bool = False
     admitting: bool = True
     contradicted: bool = False
+    retired: bool = False
 
     @property
     def serving(self) -> bool:
         """Whether hands can be opened and dealt."""
         leads = self.standing is None and not self.lapsed
-        open_ = self.admitting and not self.draining and not self.contradicted
+        open_ = self.admitting and not self.draining and not self.contradicted and not self.retired
         return self.entropy and self.storage and self.writer and leads and open_
 
 
@@ -65,3 +66,8 @@ def contradicted() -> Refused:
         Reason.LOG_CONFLICT,
         "witnesses hold another history of this log: an operator must look; hands in play go on, and none is opened",
     )
+
+
+def ended() -> Refused:
+    """Returns the refusal of a new hand in a log that has ended."""
+    return Refused(Reason.LOG_ENDED, "this log has ended and takes no hand any more: deal at its successor")

@@ -16,7 +16,7 @@ from dealer.service.writer.health import Health
 from dealer.service.writer.live import LiveHand, load_hand
 from dealer.service.writer.sources import Sources
 from dealer.store.at_rest import AtRest
-from dealer.store.interface import Batch, LogConflict, Store, StoreError, TableRow, one_entry
+from dealer.store.interface import RETIRED, Batch, LogConflict, Store, StoreError, TableRow, one_entry
 from dealer.store.remembered import Remembered
 from dealer.store.vault import Purpose
 
@@ -112,6 +112,7 @@ class State:
         self._tables: dict[str, TableRow] = {}
         self.tree = CompactRange.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
+        self.health.retired = self.store.mark(RETIRED) is not None
         self._require_what_was_signed()
         self.recorded: dict[bytes, Recorded] = {}
         self._recorded_over: deque[bytes] = deque()

@@ -14,7 +14,7 @@ from dealer.core.codec import load_state
 from dealer.games.plans import GAMES
 from dealer.log.merkle import Node
 from dealer.store.datadir import DataDir
-from dealer.store.interface import Answer, Batch, HandRow, RecordLine, StoreError
+from dealer.store.interface import RETIRED, Answer, Batch, HandRow, RecordLine, StoreError
 from dealer.store.postgres import schema
 from dealer.store.postgres.arrays import Bytes
 from dealer.store.postgres.keyring import Keyring
@@ -73,6 +73,8 @@ def _copy(
     answer_seconds: float,
     log: Callable[[str], None],
 ) -> None:
+    if source.mark(RETIRED) is not None:
+        raise StoreError("this log has ended: it stays where it is, and is served there")
     keyring = Keyring(data.at_rest, data.signer())
     lease, registry = Lease(database, keyring.dealer.hex(), 60.0), Registry(keyring, _KEY_SECONDS)
     row = lease.take(link, look(link))

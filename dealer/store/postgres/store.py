@@ -137,7 +137,11 @@ class PostgresReader:
 
     def witnessed(self) -> str | None:
         """See `Store.witnessed`."""
-        row = self._one("SELECT value FROM meta WHERE name = 'witnessed'")
+        return self.mark("witnessed")
+
+    def mark(self, name: str) -> str | None:
+        """See `Store.mark`."""
+        row = self._one("SELECT value FROM meta WHERE name = %(name)s", name=name)
         return None if row is None else str(row[0])
 
     def close(self) -> None:

@@ -49,6 +49,7 @@ COMMANDS: dict[str, Place] = {
     "stats": Place("audit.commands.stats:stats", "Test decks for randomness."),
     "count": Place("audit.commands.count:count", "Count decks into a part that `merge` takes."),
     "merge": Place("audit.commands.merge:merge", "Judge parts that `count` made, as one corpus."),
+    "pack": Place("audit.commands.pack:pack", "Write a pack for laboratories: each clause with tests and record."),
     "bits": Place("audit.commands.bits:bits", "Extract uniform bits from decks for other batteries."),
     "power": Place("audit.commands.power:power", "Show what the battery catches, and with how many decks."),
 }

@@ -29,7 +29,7 @@ class Looked:
 
     Attributes:
         report: as `audit verify` of the whole log would give it.
-        whole: the checkpoint is the log's, and all that it stands for was read: what is not found is not there.
+        whole: the log's key signed the checkpoint, and the tree that was read is the one that it stands for.
     """
 
     report: Report

@@ -45,6 +45,7 @@ from tests.integration.witnessing import ask, inside, quick_folder, request
 
 SIGNER = Signer()
 RAWS = honest().raws()
+KEYS = ",".join(each.hex() for each in ESCROW.by_id)
 FORK = [*RAWS[:5], b"another", *RAWS[6:]]
 
 
@@ -86,6 +87,11 @@ class Watched:
             alarms.take(looked, memory, now, self.max_age)
             return looked
 
+    def done(self) -> int:
+        """How far the course that is kept has come."""
+        with closing(Memory(self.folder, SIGNER.verifier, NOW)) as memory, memory.course("1 " + KEYS) as course:
+            return course.tree.done
+
     def said(self) -> list[str]:
         """What there is to say since it was asked last, in short."""
         with closing(Memory(self.folder, SIGNER.verifier, NOW)) as memory:
@@ -109,22 +115,27 @@ def test_a_monitor_finds_what_verify_finds_wherever_it_is_killed(half: int) -> N
     assert min(said["kills"], said["invalid"]) > 80, said
 
 
+class Listened(MemoryLog):
+    """A log that keeps which files were read."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(files)
+        self.read: list[str] = []
+
+    def _read(self, where: str) -> bytes | None:
+        self.read.append(where)
+        return super()._read(where)
+
+
 def test_only_what_is_new_is_read(tmp_path: Path) -> None:
     raws = small_hands(500)
     watched = Watched(tmp_path / "m")
-    read: list[str] = []
-
-    class Listened(MemoryLog):
-        def _read(self, where: str) -> bytes | None:
-            read.append(where)
-            return super()._read(where)
-
-    watched.log = Listened(watched.files)
+    watched.log = log = Listened(watched.files)
     watched.look(raws[:600])
-    assert "tile/entries/000" in read
-    read.clear()
+    assert "tile/entries/000" in log.read
+    log.read.clear()
     assert watched.look(raws).report.entries == 1000
-    entries = [where for where in read if "entries" in where]
+    entries = [where for where in log.read if "entries" in where]
     assert entries == ["tile/entries/002", "tile/entries/003.p/232"]
 
 
@@ -148,9 +159,6 @@ def test_what_is_kept_does_not_grow_with_the_log(tmp_path: Path) -> None:
             course.lifecycle.lost = type(course.lifecycle.lost)()  # lost hands are named, the first thousand of them
             weights.append(len(packed(course)))
     assert weights[1] < weights[0] + 500
-
-
-KEYS = ",".join(each.hex() for each in ESCROW.by_id)
 
 
 def test_a_fork_is_proved_by_both_notes_and_the_branch_that_is_shown_is_followed(tmp_path: Path) -> None:
@@ -186,8 +194,7 @@ def test_what_nobody_signed_changes_nothing(tmp_path: Path) -> None:
     watched.files["checkpoint"] = Signer(private=drawn("x", 32)).checkpoint(FORK)
     assert watched.look().report.exit_code == 1
     assert set(watched.said()) == {"begins finding checkpoint", "begins finding append-only"}
-    with closing(Memory(tmp_path / "m", SIGNER.verifier, NOW)) as memory, memory.course("1 " + KEYS) as course:
-        assert course.tree.done == 256
+    assert watched.done() == 256
     assert watched.look(raws).report.findings == ()
     assert set(watched.said()) == {"ends finding checkpoint", "ends finding append-only"}
 
@@ -205,6 +212,35 @@ def test_a_log_that_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     watched.files["tile/entries/000.p/17"] = bundle
     assert watched.look().report.exit_code == 0
     assert watched.said() == ["ends unreadable"]
+
+
+class Down(MemoryLog):
+    """A log whose server goes away once its checkpoint is read."""
+
+    def _read(self, where: str) -> bytes | None:
+        if where != "checkpoint":
+            raise InputError(f"{where} cannot be read: it is away")
+        return super()._read(where)
+
+
+def test_what_was_read_is_not_given_up_for_what_cannot_be_read(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "m")
+    raws = small_hands(500)
+    watched.look(raws[:300])
+    watched.files.update(log_files(SIGNER, raws))
+    tiles = [name for name in watched.files if name.startswith("tile")]
+    # A bundle; a bundle and its hashes, where the tile above proves what was read; everything.
+    for gone in (["tile/entries/003.p/232"], ["tile/entries/001", "tile/0/001"], tiles):
+        watched.log = Listened({name: data for name, data in watched.files.items() if name not in gone})
+        assert watched.look().report.exit_code == 4
+        assert "tile/entries/001" in watched.log.read
+        assert "tile/entries/000" not in watched.log.read, gone
+    watched.log = Down(watched.files)
+    assert watched.look().report.exit_code == 4
+    assert watched.done() >= 256
+    watched.log = MemoryLog(watched.files)
+    assert watched.look().whole
+    assert watched.said() == ["begins unreadable", "ends unreadable"]
 
 
 def test_what_came_damaged_is_read_again(tmp_path: Path) -> None:
@@ -272,6 +308,7 @@ def test_a_witness_that_is_behind_what_was_read_is_compared_with(tmp_path: Path)
     raws = small_hands(400)
     for name, held, count in (("honest", raws[:77], 0), ("forked", [*raws[:50], b"another", *raws[51:77]], 1)):
         (tmp_path / name).mkdir()
+        Watched(tmp_path / name / "m").look(raws[:600])  # before there was a witness
         with witness(tmp_path / name, held) as policy:
             watched = Watched(tmp_path / name / "m", policy)
             for size in (700, 800):

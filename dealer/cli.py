@@ -322,9 +322,9 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @option("--hand-hours", type=click.FloatRange(0, min_open=True), default=None, help="Void hands left alone so long.")
 @option("--max-hands", type=click.IntRange(1), default=20_000, show_default=True, help="Hands in play at once.")
-@option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests waiting at once.")
+@option("--max-pending", type=click.IntRange(1), default=20_000, show_default=True, help="Requests of a room waiting.")
 @option("--max-streams", type=click.IntRange(1), default=1_000, show_default=True, help="Open on a connection.")
-@option("--max-caller-streams", type=click.IntRange(1), default=10_000, show_default=True, help="Open for a caller.")
+@option("--max-caller-streams", type=click.IntRange(1), default=10_000, show_default=True, help="Open for a room.")
 @option("--shards", default=None, metavar="A,B,…", help="All logs of this room; needs --shard.")
 @option("--shard", default=None, help="Which of them this one is: tables of the others are refused.")
 @option("--table-owners", type=_PATH, multiple=True, help="Owners of tables that move here; `dealer shards --out`.")
@@ -333,6 +333,10 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @option("--room-rate", type=click.FloatRange(1), default=20_000, show_default=True, help="Requests a second of a room.")
 @option("--room-connections", type=click.IntRange(1), default=1_000, show_default=True, help="Connections of a room.")
 @option("--room-pending", type=click.IntRange(1), default=10_000, show_default=True, help="Calls of a room that wait.")
+@option("--address-rate", type=click.FloatRange(1), default=200, show_default=True, help="Of an address of the public.")
+@option("--address-connections", type=click.IntRange(1), default=100, show_default=True, help="Of such an address.")
+@option("--address-pending", type=click.IntRange(1), default=200, show_default=True, help="Of such an address.")
+@option("--address-streams", type=click.IntRange(1), default=200, show_default=True, help="Of such an address.")
 @option(
     "--slow-seconds", type=click.FloatRange(1), default=60, show_default=True, help="A stream may stand still so long."
 )
@@ -390,6 +394,10 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
             room_rate=options["room_rate"],
             room_connections=options["room_connections"],
             room_pending=options["room_pending"],
+            address_rate=options["address_rate"],
+            address_connections=options["address_connections"],
+            address_pending=options["address_pending"],
+            address_streams=options["address_streams"],
             slow_seconds=options["slow_seconds"],
             answer_seconds=options["answer_hours"] * 3600,
             key_seconds=key_seconds,

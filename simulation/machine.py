@@ -19,11 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import dealer.client.calls
 import dealer.log.tiles
-import dealer.service.referee.clocks
-import dealer.service.rpc.operator
 import dealer.service.server
-import dealer.service.writer.backlog
-import dealer.service.writer.state
 import dealer.store.datadir
 import dealer.store.keeping
 import dealer.store.remembered
@@ -43,10 +39,6 @@ _WITH_FILES = (
 )
 _WITH_TIME = (
     dealer.client.calls,
-    dealer.service.referee.clocks,
-    dealer.service.rpc.operator,
-    dealer.service.writer.backlog,
-    dealer.service.writer.state,
     dealer.store.keeping,
 )
 _MEMORY = Path("/dev/shm")

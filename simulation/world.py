@@ -164,6 +164,7 @@ class World:
             entropy=self._entropy,
             secrets=self.rng.randbytes,
             clock=self.clock.milliseconds,
+            monotonic=self.clock.monotonic,
             hand_ids=lambda milliseconds: uuid7(milliseconds, self.rng.randbytes(10)),
             escrow=_AUDITOR,
         )

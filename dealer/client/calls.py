@@ -1,4 +1,4 @@
-"""Calls to the dealer: retried while it is unavailable, always under the request id that the first attempt had."""
+"""Calls to the dealer: retried while it is unavailable or busy, always under the request id of the first attempt."""
 
 import asyncio
 import hashlib
@@ -20,11 +20,15 @@ from dealer.v1 import log_pb2
 
 M = TypeVar("M", bound=Message)
 _REMEMBERED = 1024
+_PASSING = frozenset({"TOO_MANY_REQUESTS", "TOO_MANY_CONNECTIONS", "TOO_SLOW"})
+"""Refusals that pass by waiting. Hands, tables and streams in use do not: somebody has to end them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How long and how often an unavailable dealer is asked again. The default outlives a dealer's restart.
+    """How long and how often an unavailable dealer is asked again, and one that says when to come back.
+
+    The default outlives a dealer's restart. The dealer's word for how long to wait counts if it is the longer one.
 
     Attributes:
         seconds: for how long, from the first attempt that failed.
@@ -59,11 +63,12 @@ class _Patience:
             self._since = now
         self._failures += 1
         used_up = retry.attempts is not None and self._failures >= retry.attempts
-        if error.code is not grpc.StatusCode.UNAVAILABLE or used_up or now - self._since >= retry.seconds:
+        passes = error.code is grpc.StatusCode.UNAVAILABLE or error.reason in _PASSING
+        if not passes or used_up or now - self._since + error.retry_seconds >= retry.seconds:
             raise error
         wait = min(retry.first_wait * 2 ** min(self._failures - 1, 32), retry.longest_wait)
         # Half of the wait is chance, so that clients that failed together do not come back together.
-        await asyncio.sleep(wait * (0.5 + secrets.randbelow(1024) / 1024))
+        await asyncio.sleep(error.retry_seconds + wait * (0.5 + secrets.randbelow(1024) / 1024))
 
 
 class Caller:

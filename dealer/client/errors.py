@@ -27,6 +27,7 @@ class CallError(ClientError):
         code: gRPC status code.
         reason: of the dealer's catalogue, such as `WRONG_STREET`; empty if the dealer did not speak.
         metadata: what the dealer says of the hand or table: `hand_id`, `table`, `number`, `state`, `next_number`.
+        retry_seconds: after how many seconds it says to ask again; 0 if it does not.
     """
 
     def __init__(
@@ -38,8 +39,10 @@ class CallError(ClientError):
         metadata: Mapping[str, str] = _NOTHING,
         *,
         settled: bool = True,
+        retry_seconds: float = 0.0,
     ) -> None:
         super().__init__(f"{method}: {printable(message) or code.name}")
+        self.retry_seconds = retry_seconds
         self._settled = settled  # False: it ended a stream, and says nothing of this one request
         self.code = code
         self.reason = reason
@@ -71,6 +74,7 @@ class LostError(CallError):
     def __init__(self, error: CallError, said: str, evidence: Path | None) -> None:
         Exception.__init__(self, f"{printable(said)} (receipts: {evidence})" if evidence else printable(said))
         self.code, self.reason, self.metadata, self._settled = error.code, error.reason, error.metadata, error._settled
+        self.retry_seconds = error.retry_seconds
         self.evidence = evidence
 
 

@@ -10,6 +10,7 @@ from google.rpc import error_details_pb2, status_pb2
 from dealer.client.errors import CallError
 from dealer.v1 import dealer_pb2 as pb
 
+_MOST_RETRY_SECONDS = 60.0
 _CODES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
 
 
@@ -48,17 +49,12 @@ def of_request(method: str, error: pb.PlayError) -> CallError:
 def _call_error(
     method: str, code: grpc.StatusCode, message: str, details: Iterable[any_pb2.Any], *, settled: bool = True
 ) -> CallError:
-    info = _info(details)
-    return CallError(method, code, info.reason, message, dict(info.metadata), settled=settled)
-
-
-def _info(details: Iterable[any_pb2.Any]) -> error_details_pb2.ErrorInfo:
-    """Reads what a refusal says to programs; empty if the dealer did not speak, or if that does not decode."""
-    info = error_details_pb2.ErrorInfo()
-    try:
-        for detail in details:
-            if detail.Unpack(info):
-                return info
-    except DecodeError:
-        pass
-    return error_details_pb2.ErrorInfo()
+    info, again = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    for detail in details:
+        try:
+            _ = detail.Unpack(info) or detail.Unpack(again)
+        except DecodeError:  # it is not the dealer who speaks so
+            info, again = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+            break
+    seconds = min(max(again.retry_delay.seconds + again.retry_delay.nanos / 1e9, 0.0), _MOST_RETRY_SECONDS)
+    return CallError(method, code, info.reason, message, dict(info.metadata), settled=settled, retry_seconds=seconds)

@@ -197,7 +197,9 @@ class Housekeeping(Observer):
             hand, status = live.state.hand, live.state.status
             if status is Status.OFFERED:
                 if (seconds := self._settings.contribution_seconds) and hand not in self._deadlines:
-                    self._lock_in(seconds_left(seconds, parts.engine.state.waited.get(hand)), hand)
+                    state = parts.engine.state
+                    left = seconds_left(seconds, state.waited.get(hand), state.sources.monotonic())
+                    self._lock_in(left, hand)
             elif (deadline := self._deadlines.pop(hand, None)) is not None:
                 deadline.cancel()
             if live.referee and status in (Status.VOID, Status.LOST):

@@ -324,9 +324,7 @@ class Dealer:
 
     async def _listen(self, addresses: list[Address]) -> None:
         limits, tls = self._settings.limits, self._tls
-        self._server = make_server(
-            self._gate(self._identify()), StreamCaps(limits.streams, limits.caller_streams, self._metrics.streams.set)
-        )
+        self._server = make_server(self._gate(self._identify()), StreamCaps(limits, self._metrics.streams.set))
         for handler in self.handlers():
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -370,7 +368,7 @@ class Dealer:
         if not isinstance(address, Tcp):
             raise ListenError(f"{where!r}: the public listener has a port")
         limits = self._settings.limits
-        server = make_server(self._gate(public_only), StreamCaps(limits.streams, limits.caller_streams))
+        server = make_server(self._gate(public_only), StreamCaps(limits))
         for handler in self.public_handlers():
             server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)

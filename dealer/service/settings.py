@@ -13,14 +13,17 @@ class Limits:
 
     Attributes:
         hands_in_play: at once, over all tables.
-        pending: commands waiting to be carried out; one connection's at most as many as there is room left.
+        pending: commands of one room waiting to be carried out; one connection's at most as many as the room has left.
+            The public as a whole is a room here.
         streams: open on one connection at once.
-        caller_streams: open at once on all connections of a caller.
+        caller_streams: open at once on all connections of a room or an operator.
         room_hands: in play at once of one room.
         room_tables: of one room, ever.
-        room_rate: requests a second of one room, or of one address on the public listener; so many at once as well.
+        room_rate: requests a second of one room; so many at once as well.
         room_connections: on which one room's calls come at once.
         room_pending: calls of one room that wait their turn while another room is there.
+        address_rate, address_connections, address_pending, address_streams: the same of one address on the public
+            listener, of IPv6 of one /64.
         slow_seconds: a stream that takes nothing for so long is ended.
         call_seconds: a call without a deadline of its own is given so long.
         answer_seconds: for how long answers are kept after their hand closed; at least 24 hours in production.
@@ -36,6 +39,10 @@ class Limits:
     room_rate: float = 20_000.0
     room_connections: int = 1_000
     room_pending: int = 10_000
+    address_rate: float = 200.0
+    address_connections: int = 100
+    address_pending: int = 200
+    address_streams: int = 200
     slow_seconds: float = 60.0
     call_seconds: float = 30.0
     answer_seconds: int = 24 * 3600

@@ -202,7 +202,7 @@ async def test_a_stream_s_end_is_no_refusal_of_what_was_under_way_on_it(server, 
         ids.append(request.request_id)
         answer = await forward(request)
         if len(ids) == 1:
-            server.end_with = (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_REQUESTS")
+            server.end_with = (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_STREAMS")
             raise Unavailable
         return answer
 
@@ -213,6 +213,21 @@ async def test_a_stream_s_end_is_no_refusal_of_what_was_under_way_on_it(server, 
     assert not ended.value.refused
     assert (await client.open_hand("t", [1, 2], number=1)).number == 1
     assert len(set(ids)) == 1
+
+
+async def test_a_stream_that_ends_because_the_room_asks_too_often_is_opened_again(server, client):
+    ids = []
+
+    async def end(request, forward):
+        ids.append(request.request_id)
+        if len(ids) == 1:
+            server.end_with = (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_REQUESTS")
+            raise Unavailable
+        return await forward(request)
+
+    server.lies["OpenHand"] = end
+    assert (await client.open_hand("t", [1, 2], number=1)).number == 1
+    assert (len(ids), len(set(ids))) == (2, 1)
 
 
 async def no_message(request, forward):

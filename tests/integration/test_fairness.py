@@ -4,15 +4,18 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
+from dealer.client import CallError, Client, Retry
+from dealer.errors import Refused
 from dealer.service.rpc.limits import RoomLimits, key_of
 from dealer.service.rpc.roles import LOCAL, PUBLIC, Caller, Role
 from dealer.service.settings import Limits, Settings, Tls
@@ -158,7 +161,7 @@ async def test_a_call_without_a_deadline_is_given_one(tmp_path: Path) -> None:
 
 
 def test_rooms_take_turns_however_many_connections_they_have() -> None:
-    backlog: Backlog[str] = Backlog(1000)
+    backlog: Backlog[str] = Backlog(1000, time.monotonic)
     for number in range(30):
         backlog.put(f"room a\n{number % 10}", f"a{number}")
     backlog.put("room b\n0", "b0")
@@ -167,7 +170,7 @@ def test_rooms_take_turns_however_many_connections_they_have() -> None:
     assert taken is not None
     assert (len(taken), [each for each in taken if each[0] == "b"]) == (6, ["b0", "b1"])
     assert len({each for each in taken if each[0] == "a"}) == 4
-    alone: Backlog[str] = Backlog(1000)
+    alone: Backlog[str] = Backlog(1000, time.monotonic)
     for number in range(30):
         alone.put("room a\n0", f"a{number}")
     assert len(alone.take(100, 6) or ()) == 30
@@ -197,6 +200,78 @@ async def test_a_flood_waits_its_turn_once_another_room_is_there() -> None:
         running.release()
     await asyncio.wait([*flood, other, *late])
     assert len(begun) == 14
+
+
+async def test_the_public_as_a_whole_is_one_room_in_the_turn_and_its_addresses_take_turns() -> None:
+    limits = RoomLimits(Limits(address_pending=5))
+    room, leave, begun = Caller(Role.ROOM, "a"), asyncio.Semaphore(0), list[str]()
+
+    async def call(who: Caller, address: str) -> None:
+        async with limits.turn(who, f"ipv4:{address}:7"):
+            begun.append(address)
+            await leave.acquire()
+
+    tasks = [asyncio.create_task(call(room, "10.0.0.1"))]
+    await asyncio.sleep(0)
+    tasks += [asyncio.create_task(call(PUBLIC, f"192.0.2.{number % 4}")) for number in range(8)]
+    await asyncio.sleep(0)
+    assert len(begun) == 9
+    flood = [asyncio.create_task(call(PUBLIC, "192.0.2.66")) for _ in range(7)]  # their own, but the public's turn
+    await asyncio.sleep(0)
+    other = asyncio.create_task(call(PUBLIC, "192.0.2.77"))
+    done, _ = await asyncio.wait(flood, timeout=0.05)
+    assert (len(begun), len(done)) == (9, 2)  # beyond what may wait of one address
+    assert {type(each.exception()) for each in done} == {Refused}
+    leave.release()
+    leave.release()
+    leave.release()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert "192.0.2.77" in begun
+    assert begun[9:].count("192.0.2.66") <= 2  # the other address did not wait behind all of the flood
+    for _ in range(20):
+        leave.release()
+    await asyncio.wait([*tasks, *flood, other])
+    assert (begun.count("192.0.2.66"), len(begun)) == (5, 15)
+
+
+async def test_an_address_of_the_public_has_limits_of_its_own(tmp_path: Path, certificates: Certificates) -> None:
+    tls = Tls(certificates.path("server"), certificates.path("server", "key"), certificates.path("ca"), DOMAIN)
+    limits = Limits(address_rate=8, address_streams=2)
+    settings = Settings(tls=tls, limits=limits, public="127.0.0.1:0", grace_seconds=1)
+    async with AsyncExitStack() as held:
+        dealer, _ = await held.enter_async_context(dealer_inside(tmp_path / "data", settings=settings))
+
+        async def connected(address: str, name: str | None) -> grpc.aio.Channel:
+            credentials = certificates.credentials(name)
+            return await held.enter_async_context(grpc.aio.secure_channel(address, credentials, options=ALONE))
+
+        first, second = [await connected(str(dealer.public_address), None) for _ in range(2)]
+        room = AsyncRoom(await connected(dealer.address, "a"))
+        watching = [health_pb2_grpc.HealthStub(each).Watch(health_pb2.HealthCheckRequest()) for each in (first, second)]
+        for stream in watching:
+            await stream.read()
+        error, retry = await refused(health_pb2_grpc.HealthStub(second).Watch(health_pb2.HealthCheckRequest()).read())
+        assert (refusal(error)[1], retry) == ("TOO_MANY_STREAMS", 1)
+        log = log_pb2_grpc.LogServiceStub(first)
+        asked = [log.GetCheckpoint(log_pb2.GetCheckpointRequest()) for _ in range(20)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        late = [refusal(each)[1] for each in found if isinstance(each, grpc.aio.AioRpcError)]
+        assert (set(late), len(late) >= 10) == ({"TOO_MANY_REQUESTS"}, True)
+        for number in range(20):  # no room is an address
+            await room.void((await room.open(f"a-{number}")).hand_id)
+
+
+async def test_the_client_comes_back_when_the_dealer_says(tmp_path: Path) -> None:
+    settings = Settings(limits=Limits(room_rate=10), grace_seconds=1)
+    async with dealer_inside(tmp_path / "data", settings=settings) as (dealer, _):
+        async with Client(dealer.address, dealer.engine.state.signer.verifier_key) as client:
+            opened = await asyncio.gather(*(client.open_hand(f"t-{number}", [1, 2]) for number in range(14)))
+            assert len({hand.hand_id for hand in opened}) == 14
+        async with Client(dealer.address, dealer.engine.state.signer.verifier_key, retry=Retry(attempts=1)) as client:
+            with pytest.raises(CallError) as caught:
+                await asyncio.gather(*(client.open_hand(f"u-{number}", [1, 2]) for number in range(14)))
+            assert (caught.value.reason, caught.value.retry_seconds > 0) == ("TOO_MANY_REQUESTS", True)
 
 
 def test_whose_use_a_call_counts_as() -> None:

@@ -5,14 +5,13 @@ whole time again after a restart. Where several dealers share a database it says
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 _LEAST_SECONDS = 10.0
 
 
-def seconds_left(full: float, asked: float | None) -> float:
+def seconds_left(full: float, asked: float | None, now: float) -> float:
     """Returns what is left of a deadline when another dealer, or the next start, goes on with it.
 
     Nobody loses time to a machine's end, and no clock starts over for ever (MACHINES.md, section 7).
@@ -20,10 +19,11 @@ def seconds_left(full: float, asked: float | None) -> float:
     Args:
         full: the whole time in seconds.
         asked: when it began, on the monotonic clock; None if that is not known, and it begins now.
+        now: what that clock says.
     """
     if asked is None:
         return full
-    return min(full, max(full - (time.monotonic() - asked), min(full, _LEAST_SECONDS)))
+    return min(full, max(full - (now - asked), min(full, _LEAST_SECONDS)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class Tables:
         if isinstance(refereed.state.waits_for, Turn) and not self._engine.health.draining:
             full = refereed.action_seconds
             asked = self._engine.state.waited.pop(hand, None)  # what was read at the start is true of that prompt alone
-            self._clocks.set(hand, prompt, seconds_left(full, asked))
+            self._clocks.set(hand, prompt, seconds_left(full, asked, self._engine.state.sources.monotonic()))
 
     def _time_is_up(self, hand: bytes, prompt: int) -> None:
         task = self._loop.create_task(self._time_out(hand, prompt))

@@ -7,7 +7,7 @@ import asyncio
 import ipaddress
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -31,9 +31,39 @@ class _Use:
 
     tokens: float
     filled: float
-    active: int = 0
-    waiting: "deque[asyncio.Future[None]]" = field(default_factory=deque)
     calls_on: "Counter[str]" = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _Room:
+    """A room in the turn, the public as a whole among them.
+
+    Attributes:
+        active: calls that are carried out.
+        waiting: those that wait, by whose use they are; a room's own are one line, the public has one an address.
+    """
+
+    active: int = 0
+    waiting: "dict[str, deque[asyncio.Future[None]]]" = field(default_factory=dict)
+
+    def next(self) -> None:
+        """Gives a turn to the next call that waits: of each line one, in turn."""
+        while self.waiting:
+            key = next(iter(self.waiting))
+            line = self.waiting.pop(key)
+            future = line.popleft()
+            if line:
+                self.waiting[key] = line  # behind the others
+            if not future.done():
+                future.set_result(None)
+                return
+
+    def leave(self, key: str, future: "asyncio.Future[None]") -> None:
+        """Takes a call out of its line, if it is there."""
+        if (line := self.waiting.get(key)) is not None and future in line:
+            line.remove(future)
+            if not line:
+                del self.waiting[key]
 
 
 class RoomLimits:
@@ -43,12 +73,13 @@ class RoomLimits:
         """Starts with nobody there."""
         self._limits = limits
         self._use: dict[str, _Use] = {}
+        self._rooms: dict[str, _Room] = {}
         self._seen: dict[str, float] = {}
 
     def rated(self, who: Caller, peer: str) -> float:
         """Takes one request of a caller's rate; returns 0, or in how many seconds there will be one."""
-        now, rate = asyncio.get_running_loop().time(), self._limits.room_rate
-        use = self._of(key_of(who, peer), now)
+        now, rate = asyncio.get_running_loop().time(), self._rate(who)
+        use = self._of(key_of(who, peer), now, rate)
         use.tokens = min(rate, use.tokens + (now - use.filled) * rate)
         use.filled = now
         if use.tokens >= 1:
@@ -64,7 +95,7 @@ class RoomLimits:
         """
         if wait := self.rated(who, peer):
             await asyncio.sleep(_PAUSE_SECONDS)
-            text = f"more than {self._limits.room_rate:g} requests a second: slow down"
+            text = f"more than {self._rate(who):g} requests a second: slow down"
             raise Refused(Reason.TOO_MANY_REQUESTS, text, retry=max(wait, _PAUSE_SECONDS))
 
     @asynccontextmanager
@@ -72,62 +103,61 @@ class RoomLimits:
         """Holds a call for its turn, where another room is there as well.
 
         Raises:
-            Refused: too many calls of this room wait already, or come on too many connections.
+            Refused: too many calls of this room, or public address, wait already, or come on too many connections.
         """
+        limits, public = self._limits, who.role is Role.PUBLIC
         key = key_of(who, peer)
-        room = "public" if who.role is Role.PUBLIC else key
+        name = "public" if public else key
         now = asyncio.get_running_loop().time()
-        use = self._of(key, now)
-        if peer not in use.calls_on and len(use.calls_on) >= self._limits.room_connections:
-            most = self._limits.room_connections
+        use = self._of(key, now, self._rate(who))
+        most = limits.address_connections if public else limits.room_connections
+        if peer not in use.calls_on and len(use.calls_on) >= most:
             raise Refused(Reason.TOO_MANY_CONNECTIONS, f"calls come on {most} connections at once: use fewer")
-        self._seen[room] = now
+        self._seen[name] = now
+        room = self._rooms.setdefault(name, _Room())
         use.calls_on[peer] += 1
         try:
-            if use.active >= _AT_ONCE and self._crowded(room, now):
-                if len(use.waiting) >= self._limits.room_pending:
-                    most = self._limits.room_pending
+            if room.active >= _AT_ONCE and self._crowded(name, now):
+                most = limits.address_pending if public else limits.room_pending
+                line = room.waiting.get(key, ())
+                if len(line) >= most:
+                    whose = "address" if public else "room"
                     raise Refused(
-                        Reason.TOO_MANY_REQUESTS, f"{most} requests of this room are waiting: try again later"
+                        Reason.TOO_MANY_REQUESTS, f"{most} requests of this {whose} are waiting: try again later"
                     )
                 future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                use.waiting.append(future)
+                room.waiting.setdefault(key, deque()).append(future)
                 try:
                     await future
                 except asyncio.CancelledError:
                     if future.done() and not future.cancelled():  # its turn had come: the next one's has
-                        self._next(use)
-                    with suppress(ValueError):
-                        use.waiting.remove(future)
+                        room.next()
+                    room.leave(key, future)
                     raise
-            use.active += 1
+            room.active += 1
             try:
                 yield
             finally:
-                use.active -= 1
-                self._next(use)
+                room.active -= 1
+                room.next()
         finally:
             use.calls_on[peer] -= 1
             if not use.calls_on[peer]:
                 del use.calls_on[peer]
 
-    def _next(self, use: _Use) -> None:
-        while use.waiting:
-            future = use.waiting.popleft()
-            if not future.done():
-                future.set_result(None)
-                return
+    def _rate(self, who: Caller) -> float:
+        return self._limits.address_rate if who.role is Role.PUBLIC else self._limits.room_rate
 
     def _crowded(self, room: str, now: float) -> bool:
         return any(other != room and now - seen < _RECENT_SECONDS for other, seen in self._seen.items())
 
-    def _of(self, key: str, now: float) -> _Use:
+    def _of(self, key: str, now: float, rate: float) -> _Use:
         use = self._use.get(key)
         if use is None:
             if len(self._use) >= _MOST_ADDRESSES:
                 self._use = {name: each for name, each in self._use.items() if each.calls_on}
                 self._seen = {name: seen for name, seen in self._seen.items() if now - seen < _RECENT_SECONDS}
-            use = self._use[key] = _Use(self._limits.room_rate, now)
+            use = self._use[key] = _Use(rate, now)
         return use
 
 

@@ -1,7 +1,6 @@
 """OperatorService: what an operator may look at and do (API.md). It never shows a card."""
 
 import asyncio
-import time
 from collections import Counter
 from functools import partial
 from typing import Any, Protocol
@@ -54,7 +53,7 @@ class OperatorServicer:
     def __init__(self, engine: Engine, tables: Tables, metrics: Metrics, facts: Facts) -> None:
         """Serves with this writer and referee; `facts` are the service's own."""
         self._engine, self._tables, self._metrics, self._facts = engine, tables, metrics, facts
-        self._started = time.monotonic()
+        self._started = engine.state.sources.monotonic()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -140,7 +139,7 @@ class OperatorServicer:
             code_digest=facts.code_digest,
             origin=state.signer.name,
             key_id=state.signer.key_id.hex(),
-            uptime_seconds=int(time.monotonic() - self._started),
+            uptime_seconds=int(state.sources.monotonic() - self._started),
             role="writer" if health.standing is None else "standby",
             epoch=facts.epoch(),
             log_size=read_checkpoint(state.note).size,

@@ -1,4 +1,4 @@
-"""Caps on open streams: so many for each connection, and for each caller over all of its connections.
+"""Caps on open streams: so many for each connection, and for each room or public address over all of its connections.
 
 A stream that nobody reads holds memory for as long as it is open. One interceptor counts those of every service.
 """
@@ -11,17 +11,23 @@ from typing import Any
 import grpc
 
 from dealer.errors import Reason, Refused
-from dealer.service.rpc.roles import caller
+from dealer.service.rpc.limits import key_of
+from dealer.service.rpc.roles import Role, caller
 from dealer.service.rpc.status import abort
+from dealer.service.settings import Limits
 
 
 class StreamCaps(grpc.aio.ServerInterceptor):
     """Counts the open streams and refuses what is too many."""
 
-    def __init__(self, connection: int, caller: int, changed: Callable[[int], None] = lambda count: None) -> None:
-        """Allows a connection and a caller so many streams; `changed` is told how many are open."""
+    def __init__(self, limits: Limits, changed: Callable[[int], None] = lambda count: None) -> None:
+        """Allows as many streams as `limits` say; `changed` is told how many are open."""
         self._changed = changed
-        self._most = {"connection": connection, "caller": caller}
+        self._most = {
+            "connection": limits.streams,
+            "caller": limits.caller_streams,
+            "address": limits.address_streams,
+        }
         self._open: Counter[tuple[str, str]] = Counter()
 
     async def intercept_service(
@@ -56,7 +62,8 @@ class StreamCaps(grpc.aio.ServerInterceptor):
 
     async def _admit(self, context: Any) -> None:
         """Counts a stream until its call is over, or ends the call."""
-        who = [("connection", context.peer()), ("caller", str(caller()))]
+        asking, peer = caller(), context.peer()
+        who = [("connection", peer), ("address" if asking.role is Role.PUBLIC else "caller", key_of(asking, peer))]
         for key in who:
             if self._open[key] >= (most := self._most[key[0]]):
                 refused = Refused(Reason.TOO_MANY_STREAMS, f"this {key[0]} has {most} streams open: end some first")

@@ -1,10 +1,10 @@
-"""The commands that wait for the writer: lines for each room and connection, served in turn, and a share for each room.
+"""The commands that wait for the writer: lines of rooms and connections, served in turn, and a total for each room.
 
 A room that floods fills its own lines. Another's command waits behind one of its commands, not behind all.
 """
 
-import time
 from collections import Counter, deque
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
@@ -17,14 +17,15 @@ _RECENT_SECONDS = 1.0
 class Backlog(Generic[T]):
     """Items in lines, by their source: a room and, after a newline, a connection of it. Rooms take turns.
 
-    The source "" is the dealer itself, which has no share to keep to. `put` and `answered` belong to the loop, `take`
-    to the writer's thread; `rest` is for when there is no writer.
+    The source "" is the dealer itself, which has one line. `put` and `answered` belong to the loop, `take` to the
+    writer's thread; `rest` is for when there is no writer.
     """
 
-    def __init__(self, most: int) -> None:
-        """Starts empty; `most` items may wait at once, over all lines."""
-        self._most = most
+    def __init__(self, most: int, monotonic: Callable[[], float]) -> None:
+        """Starts empty; `most` items of a room may wait at once. `monotonic` gives seconds."""
+        self._most, self._monotonic = most, monotonic
         self._waiting: Counter[str] = Counter()  # by room, until they are answered, not until they are taken
+        self._in_line: Counter[str] = Counter()  # by source, likewise
         self._arrivals: SimpleQueue[tuple[str, T] | None] = SimpleQueue()
         self._rooms: dict[str, dict[str, deque[T]]] = {}
         self._seen: dict[str, float] = {}
@@ -34,24 +35,24 @@ class Backlog(Generic[T]):
         """Appends an item to the line of its source.
 
         Raises:
-            Refused: there is no room, or the source's room has as many items waiting as there is room left. So nobody
-                fills the last of it, and a new one finds some.
+            Refused: too many of this room are waiting, or of this connection as many as the room has left. So no
+                connection fills the last of its room's share, and a new one finds some.
         """
-        waiting = self._waiting.total()
         room = _room(source)
-        mine = self._waiting[room]
+        waiting, mine = self._waiting[room], self._in_line[source]
         if waiting >= self._most or (source and mine >= self._most - waiting):
-            whose = f", {mine} of them yours" if source else ""
-            raise Refused(Reason.TOO_MANY_REQUESTS, f"{waiting} requests are waiting{whose}: try again later")
+            whose = f" of this room are waiting, {mine} of them on this connection" if source else " are waiting"
+            raise Refused(Reason.TOO_MANY_REQUESTS, f"{waiting} requests{whose}: try again later")
         self._waiting[room] += 1
+        self._in_line[source] += 1
         self._arrivals.put((source, item))
 
     def answered(self, source: str) -> None:
         """Counts an item no longer: it has its answer."""
-        room = _room(source)
-        self._waiting[room] -= 1
-        if not self._waiting[room]:
-            del self._waiting[room]
+        for counted, name in ((self._waiting, _room(source)), (self._in_line, source)):
+            counted[name] -= 1
+            if not counted[name]:
+                del counted[name]
 
     @property
     def waiting(self) -> int:
@@ -97,7 +98,7 @@ class Backlog(Generic[T]):
     def _is_crowded(self) -> bool:
         if len(self._seen) < 2:
             return False
-        now = time.monotonic()
+        now = self._monotonic()
         self._seen = {room: seen for room, seen in self._seen.items() if now - seen < _RECENT_SECONDS}
         return len(self._seen) > 1
 
@@ -120,7 +121,7 @@ class Backlog(Generic[T]):
         source, item = arrival
         room = _room(source)
         if room:
-            self._seen[room] = time.monotonic()
+            self._seen[room] = self._monotonic()
         self._rooms.setdefault(room, {}).setdefault(source, deque()).append(item)
 
 

@@ -127,7 +127,7 @@ class Engine:
         self.state.health = self.health
         self._observer = Observer()  # the loop's, once the engine has started
         self._loop: asyncio.AbstractEventLoop | None = None  # set once, by `start`
-        self._backlog: Backlog[_Pending] = Backlog(limits.pending)  # says of itself who owns what
+        self._backlog: Backlog[_Pending] = Backlog(limits.pending, sources.monotonic)  # says of itself who owns what
         self._under_way: list[_Pending] = []  # the writer's; once it has ended, under `_refusing`
         self._refusing = threading.Lock()
         self._commits_probed = 0  # the loop's

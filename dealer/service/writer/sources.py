@@ -33,6 +33,7 @@ class Sources:
         entropy: gives bytes of a CSPRNG, for seeds; the engine draws them through a `WatchedSource`.
         secrets: gives bytes of a CSPRNG, for seats' tokens and for keys, nonces and ids at rest. On any thread.
         clock: Unix time in milliseconds, for the log's times and for expiries.
+        monotonic: seconds that never go back, for what is waited for. On any thread.
         hand_ids: makes a hand's id from Unix time.
         escrow: the auditor's key; None: sealed hands are refused.
         shards: which tables are this log's; None: all are.
@@ -44,6 +45,7 @@ class Sources:
     entropy: Entropy = field(default=_system_entropy)
     secrets: Entropy = field(default=_system_entropy)
     clock: Callable[[], int] = field(default=_unix_milliseconds)
+    monotonic: Callable[[], float] = field(default=time.monotonic)
     hand_ids: Callable[[int], bytes] = field(default=_hand_id)
     escrow: EscrowKey | None = None
     shards: Shards | None = None

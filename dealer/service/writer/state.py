@@ -118,7 +118,7 @@ class State:
         self._recorded_over: deque[bytes] = deque()
         rows = self.store.hands_in_play()
         self.live = {row.hand: load_hand(row, GAMES, self.vault, partial(one_entry, self.store)) for row in rows}
-        now = time.monotonic()
+        now = self.sources.monotonic()
         self.waited = {hand: now - seconds for hand, seconds in self.store.waited().items()}
         self.seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
         self._tables_of = None

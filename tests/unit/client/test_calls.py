@@ -56,6 +56,25 @@ async def test_an_answer_renews_it(waits):
     await until_it_is_given_up(patience)
 
 
+async def test_the_dealer_s_word_for_how_long_to_wait_counts(waits):
+    patience = _Patience(Retry())
+    busy = CallError("OpenHand", grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_REQUESTS", "", retry_seconds=4.0)
+    for _ in range(3):
+        await patience.wait(busy)
+    assert min(waits) > 4
+    late = CallError("OpenHand", grpc.StatusCode.UNAVAILABLE, "STANDBY", "", retry_seconds=60.0)
+    with pytest.raises(CallError):  # it says that there is no point in waiting so short a time
+        await patience.wait(late)
+
+
+@pytest.mark.parametrize("reason", ["TOO_MANY_HANDS", "TOO_MANY_TABLES", "TOO_MANY_STREAMS"])
+async def test_what_waiting_does_not_end_is_not_waited_for(waits, reason):
+    full = CallError("OpenHand", grpc.StatusCode.RESOURCE_EXHAUSTED, reason, "", retry_seconds=1.0)
+    with pytest.raises(CallError):
+        await _Patience(Retry()).wait(full)
+    assert waits == []
+
+
 @pytest.mark.parametrize("code", [grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED])
 async def test_what_is_no_absence_is_not_waited_for(waits, code):
     with pytest.raises(CallError):

@@ -54,6 +54,10 @@ class Recent(Log):
         """See `Log.checkpoint`."""
         return self._log.checkpoint()
 
+    def beside(self, name: str) -> bytes | None:
+        """See `Log.beside`."""
+        return self._log.beside(name)
+
     def entries(self, number: int, width: int) -> list[bytes] | None:
         """See `Log.entries`."""
         return self._read(("entries", number, width), lambda: self._log.entries(number, width))

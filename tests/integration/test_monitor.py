@@ -23,11 +23,13 @@ from click.testing import CliRunner, Result
 
 from audit.cli import cli
 from audit.errors import InputError
+from audit.logs.log import Log
 from audit.monitor import alarms
 from audit.monitor import memory as remembered
 from audit.monitor.follow import Follower, Looked, proven_root
 from audit.monitor.memory import FILE, Memory
 from audit.monitor.pickled import packed, unpacked
+from audit.monitor.recent import Recent
 from audit.tlog.policy import Policy, parse
 from audit.tlog.witnessed import Demand
 from audit.whole import asking
@@ -113,6 +115,19 @@ def test_a_monitor_finds_what_verify_finds_wherever_it_is_killed(half: int) -> N
     happened = ("honest", "mutated", "forked", "rolled back", "damaged", "missing", "incomplete", "unreadable", "seed")
     assert min(said[each] for each in happened) > 15, said
     assert min(said["kills"], said["invalid"]) > 80, said
+
+
+def test_a_log_that_is_read_through_shows_all_that_it_has() -> None:
+    """What a `Log` comes to have, a monitor asks the log itself."""
+    names = {name for name in vars(Log) if not name.startswith("_")}
+    assert names - set(vars(Recent)) == {"elsewhere", "trust"}  # for a cluster, and done before there is a monitor
+
+
+def test_what_a_log_says_of_its_end_is_checked(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "m")
+    watched.look(RAWS)
+    watched.files["successor"] = SIGNER.note("nonsense\n")
+    assert [each.check for each in watched.look().report.findings] == ["checkpoint"]
 
 
 class Listened(MemoryLog):

@@ -47,6 +47,20 @@ check: .venv/.ready
 	$(BIN)/buf breaking --against tests/released/protos.yaml
 	$(BIN)/python -m tests.generated
 	$(BIN)/python -m tests.documents
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory check-player; \
+	  else echo "no npm here: the types of player/ were not checked"; fi
+
+# The packages of player/, as its lock file says, to the byte.
+player/node_modules/.package-lock.json: player/package-lock.json
+	cd player && npm ci --ignore-scripts --no-audit --no-fund
+
+.PHONY: check-player page
+check-player: player/node_modules/.package-lock.json
+	cd player && npm run --silent check
+
+# The page on which a player checks a hand: one file, dist/verify.html; `audit page` and the wheel take it from there.
+page: player/node_modules/.package-lock.json
+	cd player && npm run --silent page
 
 generate: .venv/.ready
 	$(BIN)/python -m tests.generated --write

@@ -1,0 +1,95 @@
+"""The players' package reads every vector, and judges every lie as `audit` does, in Node and in headless Chromium."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.errors import FormatError
+from audit.evidence import hand_file
+from tests.attacks.maker import Book, Signer, honest
+from tests.attacks.mutating import mutants
+from tests.attacks.test_hand_files import draft, made
+from tests.integration.player_package import installed, run_in
+from tests.vectors.places import FOREIGN, OTHERS
+
+EVERY = 5
+"""One mutant of so many is judged: enough for every member of every kind of entry."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _package() -> None:
+    installed()
+
+
+@pytest.mark.parametrize("where", ["node", "chromium"])
+def test_every_vector(where: str) -> None:
+    folders = [str(folder) for folder in (FOREIGN, OTHERS) if folder.is_dir()]
+    result = run_in(where, "vectors", ",".join(folders))
+    assert result["wrong"] == []
+    assert result["run"] > 500
+
+
+def content_of(book: Book, raws: list[bytes], signer: Signer, hand: str) -> dict[str, Any]:
+    """A hand file of a log's bytes, by where the honest log has the hand's entries."""
+    content: dict[str, Any] = {"format": "cutcard-hand/v1", "key": str(signer.verifier), "hand": hand, "cards": []}
+    for index, entry in enumerate(book.entries):
+        assert isinstance(entry, dict)
+        if entry["hand"] == hand:
+            receipt = signer.receipt(raws, index).decode()
+            content[entry["schema"].rsplit("/", 1)[1]] = {
+                "entry": base64.b64encode(raws[index]).decode(),
+                "receipt": receipt,
+            }
+    return content
+
+
+def lies() -> Iterator[tuple[str, dict[str, Any]]]:
+    book = honest()
+    for number, (name, raws) in enumerate(mutants(book)):
+        if number % EVERY == 0:
+            entry = book.entries[int(name.split(",")[0].split()[1])]
+            assert isinstance(entry, dict)
+            yield name, content_of(book, raws, book.signer, entry["hand"])
+    for entry in book.entries:
+        assert isinstance(entry, dict)
+        if entry["schema"].endswith("commit"):
+            yield f"honest {entry['hand']}", content_of(book, book.raws(), book.signer, entry["hand"])
+    for reveal in ("public", "sealed"):
+        for seat in (False, True):
+            yield f"a file of {reveal}, sealed seat {seat}", made(draft(reveal=reveal), seat=seat)
+
+
+def said(content: dict[str, Any]) -> tuple[str, list[str]]:
+    try:
+        evidence = hand_file.check(content, Signer().verifier)
+    except FormatError:
+        return "unreadable", []
+    return evidence.judge(False)[0], sorted({step.name for step in evidence.steps if step.state == "fail"})
+
+
+@pytest.fixture(scope="module")
+def files() -> list[tuple[str, dict[str, Any], tuple[str, list[str]]]]:
+    return [(name, content, said(content)) for name, content in lies()]
+
+
+@pytest.mark.parametrize("where", ["node", "chromium"])
+def test_lies_are_judged_as_audit_judges_them(
+    where: str, tmp_path: Path, files: list[tuple[str, dict[str, Any], tuple[str, list[str]]]]
+) -> None:
+    jobs = [{"file": json.dumps(content), "key": str(Signer().verifier)} for _, content, _ in files]
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
+    judged = run_in(where, "judge", str(tmp_path / "jobs.json"))
+    differ = [
+        (name, theirs, ours)
+        for (name, _, theirs), ours in zip(files, judged, strict=True)
+        if (ours["verdict"], sorted(set(ours["failed"]))) != theirs
+    ]
+    assert differ == []
+    assert len(files) > 153
+    assert {verdict["verdict"] for verdict in judged} >= {"valid", "invalid", "incomplete"}

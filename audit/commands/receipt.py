@@ -89,7 +89,7 @@ def receipt(
             kept = client.decode(data)
             played = hand_file.decode(data) if kept is None else None
             if kept is not None:
-                evidence = client.check(kept, _only_key(key, policy), keys)
+                evidence = client.check(kept, _only_key(key, policy), keys, asked)
             elif played is not None:
                 evidence = hand_file.check(played, _only_key(key, policy), keys)
             else:

@@ -37,6 +37,7 @@ from audit.tlog import note, receipt
 from audit.tlog.checkpoint import Checkpoint, check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.merkle import check_consistency, check_inclusion, leaf_hash
+from audit.tlog.witnessed import Demand, check_witnessed
 from audit.whole.lifecycle import follow_alone
 
 FORMAT = "cutcard-evidence/v1"
@@ -72,13 +73,19 @@ def decode(data: bytes) -> dict[str, Any] | None:
     return content
 
 
-def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys | None = None) -> Evidence:
+def check(
+    content: dict[str, Any],
+    key: VerifierKey | None,
+    escrow: EscrowKeys | None = None,
+    witnesses: Demand | None = None,
+) -> Evidence:
     """Checks a client's evidence.
 
     Args:
         content: what `decode` gave.
         key: the verifier key that is pinned; the one that the file names is only shown.
         escrow: the auditor's escrow keys.
+        witnesses: what cosignatures must show, None for nothing.
 
     Raises:
         FormatError: a member is malformed.
@@ -95,6 +102,7 @@ def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys |
     reader.cards()
     reader.acknowledgements()
     reader.checkpoints()
+    reader.cosigned(witnesses)
     reader.answers()
     reader.signature("the client's word")
     return evidence
@@ -365,6 +373,25 @@ class Reader:
                 self.attempt("append-only", "", error)
             else:
                 self.attempt("append-only", "the newer tree extends the older")
+
+    def cosigned(self, witnesses: Demand | None) -> None:
+        """Checks the cosignatures of a note."""
+        if "cosigned" not in self.content:
+            return
+        signed = note.decode(self.content["cosigned"].encode())
+        try:
+            self._signed(signed)
+        except CheckError as error:
+            self.attempt("checkpoint", "", error)
+            return
+        if witnesses is None or not witnesses.asks:
+            self.missing("witness", "no policy that asks for witnesses was given (--policy)")
+            return
+        found = check_witnessed(signed, witnesses)
+        if found.missing is not None:
+            self.missing("witness", found.missing)
+        else:
+            self.attempt("witness", str(found), "; ".join(each.detail for each in found.findings) or None)
 
     def answers(self) -> None:
         """Checks two answers to one request."""

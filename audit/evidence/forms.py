@@ -145,6 +145,7 @@ _FORMS: Mapping[str, Form] = {
     "card_commitments": base64_bytes,
     "cards": _each(_card),
     "checkpoints": _each(_text, 2),
+    "cosigned": _text,
     "consistency": _consistency,
     "acknowledgements": _each(_text),
     "answers": _each(base64_bytes),

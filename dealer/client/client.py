@@ -16,6 +16,7 @@ from dealer.client.calls import Caller, Retry
 from dealer.client.channel import connect
 from dealer.client.checks import Asked, require
 from dealer.client.contribution import Contribution
+from dealer.client.cosigned import read_wanted
 from dealer.client.errors import ANSWER_LOST, CallError, CheckError, LostError, UsageError
 from dealer.client.folder import Folder
 from dealer.client.hand import Hand, Shared
@@ -63,6 +64,10 @@ class Client:
         credentials: grpc.ChannelCredentials | None = None,
         retry: Retry | None = None,
         stream: bool = False,
+        policy: Path | str | None = None,
+        witnessed: str | None = None,
+        witness_seconds: float = 10.0,
+        on_unwitnessed: Callable[[Hand], object] | None = None,
         request_ids: Callable[[], UUID] = uuid4,
         entropy: Entropy = os.urandom,
     ) -> None:
@@ -79,13 +84,23 @@ class Client:
             retry: how long an unavailable dealer is asked again; None: for 30 seconds.
             stream: whether hands are played over one PlayHands stream. What many hands ask for at once goes out in one
                 message, which costs both sides less; for one hand at a time it changes nothing.
+            policy: a policy file, or its text: whose cosignatures count, and how many. Without one nobody's do.
+            witnessed: "no"; "close", as it is with a policy: after a hand's close its receipt is asked for in the
+                background until witnesses enough have cosigned it; "commit": also the first card is asked for only once
+                the commit is cosigned, which takes seconds a hand.
+            witness_seconds: the dealer's pace of asking witnesses.
+            on_unwitnessed: called with a hand whose close has no such receipt within 60 seconds and two paces, or got
+                one that does not hold; `Hand.witnessed` says which.
             request_ids: makes the ids of requests; a test may drive it.
             entropy: what contributions are drawn from: the operating system's CSPRNG, but in tests.
 
         Raises:
             NoteError: the key does not decode.
             FolderError: the folder cannot be read, or remembers another key.
+            PolicyError: the policy does not decode.
+            UsageError: there is no such mode, it needs a policy, or the policy is another log's.
         """
+        wanted = read_wanted(policy, witnessed, witness_seconds, on_unwitnessed, key)
         several = not isinstance(address, str)
         self._channel = connect(address, credentials, server_name=server_name)
         self._log_channel = self._channel
@@ -97,7 +112,7 @@ class Client:
         stub = dealer_pb2_grpc.DealerServiceStub(self._channel)
         self._table_stub: Any = table_pb2_grpc.TableServiceStub(self._channel)
         self._stream = StreamStub(stub.PlayHands) if stream else None
-        self._shared = Shared(self._stream or stub, calls, self._log, self._folder, key)
+        self._shared = Shared(self._stream or stub, calls, self._log, self._folder, key, wanted)
         self._entropy = entropy
         self._drawn: dict[str, dict[str, Contribution]] = {}  # by table and id, until the hand is opened or refused
 
@@ -110,7 +125,11 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Lets go of the connection. Hands in play stay in play."""
+        """Lets go of the connection. Hands in play stay in play, and receipts are asked for no more."""
+        self._log.closed = True
+        for task in list(self._shared.background):
+            task.cancel()
+        await asyncio.gather(*self._shared.background, return_exceptions=True)
         if self._stream is not None:
             await self._stream.aclose()
         await self._channel.close()

@@ -4,7 +4,7 @@
 (the pinned verifier key); `checkpoints` (signed notes, the older tree first) with `consistency` (`from`, `to`, `hashes`
 in hex: the dealer's proof, or null if it gave none); `hand`; `offer`, `commit` and `close` (`entry` in base64 and
 `receipt`); `card_commitments` (base64); `cards` (`position`, `seat`, `face`, `card`, `salt` in hex); `acknowledgements`
-(signed notes); `answers` (base64: two answers to one request).
+(signed notes); `cosigned` (a note with a cosignature that is wrong); `answers` (base64: two answers to one request).
 """
 
 import base64

@@ -1,17 +1,20 @@
 """One hand as its client sees it: every answer is checked before anything of it is handed on."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import grpc
 from google.protobuf.message import DecodeError
 
 from dealer.client import checks, evidence, hand_file
 from dealer.client import found as found_again
 from dealer.client.calls import Caller
 from dealer.client.contribution import Contribution
+from dealer.client.cosigned import COMMIT, NOT_YET, Wanted, cosigned_receipt
 from dealer.client.errors import ANSWER_LOST, HAND_LOST, CallError, CheckError, LostError, UsageError, lost_hand
 from dealer.client.folder import Folder
 from dealer.client.log import LogView
@@ -56,6 +59,8 @@ class Shared:
     log: LogView
     folder: Folder
     key: str
+    wanted: Wanted | None = None
+    background: set["asyncio.Task[Any]"] = field(default_factory=set)
 
 
 class Hand:
@@ -82,6 +87,8 @@ class Hand:
         self._committed: checks.Committed | None = None
         self._found: tuple[HandState, HandState] | None = None  # the hand after its commit, and where it was found
         self._lost: LostError | None = None
+        self._cosigning: asyncio.Task[Proven | None] | None = None
+        self._cosigned_commit = False
         self.offer: Proven | None = None
         self.commit: Proven | None = None
         self.closed: Proven | None = None
@@ -320,6 +327,7 @@ class Hand:
 
         async def step() -> tuple[Card, ...]:
             self._require_committed()
+            await self._require_cosigned()
             request = pb.DealStreetRequest(hand_id=self.hand_id, street=parse_street(street))
             answer: pb.DealStreetResponse = await self._change("DealStreet", request)
             with self._checked(answer.cards):
@@ -341,6 +349,7 @@ class Hand:
 
         async def step() -> tuple[Card, ...]:
             self._require_committed()
+            await self._require_cosigned()
             draws = [pb.Draw(seat=seat, face=face_value(face)) for seat, face in pairs]
             request = pb.DrawCardsRequest(hand_id=self.hand_id, draws=draws)
             answer: pb.DrawCardsResponse = await self._change("DrawCards", request)
@@ -512,7 +521,70 @@ class Hand:
         self._state, self.closed = state, close
         self._closing = answer.SerializeToString()
         self._shared.folder.keep(self.hand_id, "close", close)
+        if self._shared.wanted is not None:
+            self._cosigning = asyncio.ensure_future(self._ask_cosigned(self._shared.wanted, close))
+            self._shared.background.add(self._cosigning)
+            self._cosigning.add_done_callback(self._let_go)
         return close
+
+    async def witnessed(self, timeout: float | None = None) -> Proven | None:  # noqa: ASYNC109
+        """Waits until witnesses enough, by the client's policy, have cosigned a tree that holds the hand's close.
+
+        Args:
+            timeout: seconds to wait; None: as long as the client waits by itself, 60 and two of the dealer's paces.
+
+        Returns:
+            The close with a receipt that says so; None where none came in time.
+
+        Raises:
+            UsageError: the client has no policy, or the hand is not over.
+            CheckError: `witness` if a cosignature is wrong; or what else does not hold.
+            CallError: the dealer asks no witnesses, or did not answer.
+        """
+        wanted, close = self._shared.wanted, self.closed
+        if wanted is None or close is None:
+            raise UsageError("only a hand that is over, of a client with a policy, is cosigned by witnesses")
+        seconds = wanted.seconds if timeout is None else timeout
+        if self._cosigning is not None:
+            await asyncio.wait((self._cosigning,), timeout=seconds)
+            if not self._cosigning.done():
+                return None
+            if (found := self._cosigning.result()) is not None:
+                return found
+        return await self._cosigned("close", wanted, close, seconds)
+
+    def _let_go(self, task: "asyncio.Task[Any]") -> None:
+        self._shared.background.discard(task)
+        if not task.cancelled():
+            task.exception()  # `witnessed` raises it, if anybody asks
+
+    async def _ask_cosigned(self, wanted: Wanted, close: Proven) -> Proven | None:
+        """Asks in the background, and says so where no cosignatures come: by `witnessed` too what went wrong."""
+        found: Proven | None = None
+        try:
+            found = await self._cosigned("close", wanted, close, wanted.seconds)
+        finally:
+            if found is None and not self._shared.log.closed:
+                wanted.on_unwitnessed(self)
+        return found
+
+    async def _cosigned(self, name: str, wanted: Wanted, entry: Proven, seconds: float) -> Proven | None:
+        with self._checked():
+            found = await cosigned_receipt(self._shared.log, wanted, entry, seconds)
+        if found is not None:
+            self._shared.folder.keep(self.hand_id, f"{name}-witnessed", found)
+        return found
+
+    async def _require_cosigned(self) -> None:
+        """Holds the first card back until the commit is cosigned, where the client is to wait for that."""
+        wanted = self._shared.wanted
+        if wanted is None or wanted.mode != COMMIT or self._cosigned_commit or self.commit is None:
+            return
+        if await self._cosigned("commit", wanted, self.commit, wanted.seconds) is None:
+            code = grpc.StatusCode.FAILED_PRECONDITION
+            said = f"the commit has not got its cosignatures in {wanted.seconds:.0f} seconds: no card was asked for"
+            raise CallError("GetReceipt", code, NOT_YET, said)
+        self._cosigned_commit = True
 
     def view(self, seat: int) -> bytes:
         """Returns the hand as a seat may see it now, for `HandSeat.take`: of down cards its own alone.

@@ -29,6 +29,7 @@ class LogView:
         verifier: checks its signatures.
         key: the same as text.
         folder: where what was seen is kept.
+        closed: whether the client has let go of it.
     """
 
     def __init__(self, stub: Any, calls: Caller, key: str, folder: Folder) -> None:
@@ -43,6 +44,7 @@ class LogView:
         self._turn = asyncio.Lock()
         self._opened: OrderedDict[str, Checkpoint] = OrderedDict()  # by the signed note
         self._under_way: dict[str, asyncio.Task[None]] = {}  # by the signed note
+        self.closed = False
         self._seen: tuple[str, Checkpoint] | None = None
         if folder.checkpoint is not None:
             self._seen = folder.checkpoint, open_checkpoint(folder.checkpoint, self.verifier)
@@ -157,10 +159,10 @@ class LogView:
         )
         return list(answer.hashes)
 
-    async def receipt(self, index: int) -> Proven:
-        """Asks for an entry with its receipt, and checks both."""
+    async def receipt(self, index: int, *, witnessed: bool = False) -> Proven:
+        """Asks for an entry with its receipt, and checks both; cosignatures under it, if wanted, are not judged."""
         answer: pb.GetReceiptResponse = await self._calls.ask(
-            "GetReceipt", self._stub.GetReceipt, pb.GetReceiptRequest(index=index)
+            "GetReceipt", self._stub.GetReceipt, pb.GetReceiptRequest(index=index, witnessed=witnessed)
         )
         return await self.accept(answer.entry, answer.receipt, index)
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar, overload
@@ -75,11 +76,20 @@ class SyncClient:
         credentials: grpc.ChannelCredentials | None = None,
         retry: Retry | None = None,
         stream: bool = False,
+        policy: Path | str | None = None,
+        witnessed: str | None = None,
+        witness_seconds: float = 10.0,
+        on_unwitnessed: Callable[["SyncHand"], object] | None = None,
         request_ids: Callable[[], UUID] = uuid4,
         entropy: Entropy = os.urandom,
     ) -> None:
-        """Starts the loop's thread; the arguments are those of `Client`."""
+        """Starts the loop's thread; the arguments are those of `Client`. Callbacks come on a thread of their own."""
         self._loop = _Loop()
+
+        def unwitnessed(hand: Hand) -> None:
+            if on_unwitnessed is not None:
+                call = partial(on_unwitnessed, SyncHand(hand, self._loop))
+                threading.Thread(target=call, name="cutcard-unwitnessed", daemon=True).start()
 
         async def make() -> Client:
             return Client(
@@ -90,6 +100,10 @@ class SyncClient:
                 credentials=credentials,
                 retry=retry,
                 stream=stream,
+                policy=policy,
+                witnessed=witnessed,
+                witness_seconds=witness_seconds,
+                on_unwitnessed=unwitnessed,
                 request_ids=request_ids,
                 entropy=entropy,
             )
@@ -688,6 +702,10 @@ class SyncHand:
     def save(self, path: Path | str, seat: int | None = None) -> None:
         """See `Hand.save`."""
         self._hand.save(path, seat)
+
+    def witnessed(self, timeout: float | None = None) -> Proven | None:
+        """See `Hand.witnessed`."""
+        return self._loop.run(self._hand.witnessed(timeout))
 
     def close(self) -> Proven:
         """See `Hand.close`."""

@@ -13,9 +13,13 @@ from rich.status import Status
 from audit.report.stats_words import odds, p_text
 from audit.stats.gallery import GALLERY, Shuffler
 from audit.stats.judging.battery import ALPHA
-from audit.stats.judging.power import GRID, Ending, Power, measure
+from audit.stats.judging.laboratory import LEVEL, SEVEN
+from audit.stats.judging.power import GRID, Ending, Power, examine_by_battery, examine_by_seven, measure
 
 _MOST_WITHOUT_GOAL = 100_000
+
+LABORATORY = ("swap-even-only", "keys-12", "seeds-24", "seeds-32", "ace-1", "win-3")
+"""The shufflers of `--laboratory` if none is named: what a laboratory's tests let pass."""
 
 
 @click.command()
@@ -33,6 +37,7 @@ _MOST_WITHOUT_GOAL = 100_000
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=ALPHA, show_default=True,
               help="Chance of a false alarm, over everything.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), show_default="all cores", help="Processes.")
+@click.option("--laboratory", is_flag=True, help="Beside ours, the seven tests of GLI-19 as a laboratory reads them.")
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
 @click.pass_context
 def power(
@@ -44,9 +49,12 @@ def power(
     seed: int,
     alpha: float,
     jobs: int | None,
+    laboratory: bool,
     form: str,
 ) -> None:
     """Show with how many decks the battery catches each SHUFFLER of the gallery (all if none is named).
+
+    With --laboratory it tries the seven tests of GLI-19 beside ours, if no SHUFFLER is named on faults that pass them.
 
     Decks are simulated, on a grid of 100, 300, 1,000 … decks. Exit code 1 says that a shuffler was not caught within
     its goal, or that a fair one rang the alarm.
@@ -54,24 +62,41 @@ def power(
     unknown = [name for name in names if name not in GALLERY]
     if unknown:
         raise click.UsageError(f"no shuffler {unknown[0]!r}; `audit power --list` shows them all")
-    chosen = [GALLERY[name] for name in names or GALLERY]
+    chosen = [GALLERY[name] for name in names or (LABORATORY if laboratory else GALLERY)]
     if listing:
         for shuffler in chosen:
             click.echo(f"{shuffler.name:<20} {shuffler.story}")
         return
     console = Console(stderr=True)
-    measured = []
+    measured, theirs = [], []
     with console.status("") as status:
         for shuffler in chosen:
             sizes = _sizes(shuffler, most)
             progress = partial(_tell, status)
-            measured.append(
-                measure(shuffler, alpha, grid=sizes, runs=runs, seed=seed, processes=jobs, progress=progress)
-            )
+            ours = examine_by_battery(alpha, jobs)
+            measured.append(measure(shuffler, ours, grid=sizes, runs=runs, seed=seed, progress=progress))
+            if laboratory:
+                theirs.append(
+                    measure(
+                        shuffler,
+                        examine_by_seven,
+                        grid=_sizes_without_goal(most),
+                        runs=runs,
+                        seed=seed,
+                        progress=progress,
+                    )
+                )
     if form == "json":
-        click.echo(
-            json.dumps({"alpha": alpha, "runs": runs, "shufflers": [_member(each) for each in measured]}, indent=2)
-        )
+        members = [_member(each) for each in measured]
+        for member, other in zip(members, theirs, strict=False):
+            member["laboratory"] = {"decks": other.decks, "tried": other.most, "test": other.by, "p": other.p_adjusted}
+        value = {"alpha": alpha, "runs": runs, "shufflers": members}
+        if laboratory:
+            value["laboratory"] = {"level": LEVEL, "tests": {test.name: test.read_as for test in SEVEN}}
+        click.echo(json.dumps(value, indent=2))
+    elif laboratory:
+        for line in _against(theirs, measured, alpha, markdown=form == "markdown"):
+            click.echo(line)
     else:
         for line in _markdown(measured, runs, alpha) if form == "markdown" else _text(measured):
             click.echo(line)
@@ -84,6 +109,10 @@ def _sizes(shuffler: Shuffler, most: int) -> list[int]:
     goal = shuffler.goal or _MOST_WITHOUT_GOAL
     sizes = {decks for decks in (*GRID, goal) if decks <= min(goal, most)}
     return sorted(sizes) or [most]
+
+
+def _sizes_without_goal(most: int) -> list[int]:
+    return [decks for decks in GRID if decks <= min(most, _MOST_WITHOUT_GOAL)]
 
 
 def _tell(status: Status, what: str) -> None:
@@ -101,6 +130,25 @@ def _member(each: Power) -> dict[str, object]:
         "test": each.by,
         "p_adjusted": each.p_adjusted,
     }
+
+
+def _against(theirs: Sequence[Power], ours: Sequence[Power], alpha: float, *, markdown: bool) -> Iterator[str]:
+    """Yields theirs against ours, a line a shuffler, and how the texts of theirs were read."""
+    head = ("shuffler", "their seven need", "ours needs", "ours first seen by")
+    line = "| {} | {} | {} | {} |" if markdown else "{:<20} {:>22} {:>11}  {}"
+    yield line.format(*head)
+    if markdown:
+        yield "|---|--:|--:|---|"
+    for other, own in zip(theirs, ours, strict=True):
+        need = _count(other.decks) if other.decks else f"not with {other.most:,}"
+        yield line.format(own.shuffler.name, need, _count(own.decks), own.by if own.decks else "")
+    yield ""
+    yield f"Theirs: GLI-19 3.2.2 at {1 - LEVEL:.0%} collectively; ours: at most {odds(alpha)} false alarms."
+    yield "How their texts were read:"
+    if markdown:
+        yield ""
+    for test in SEVEN:
+        yield f"- {test.name}: {test.read_as}" if markdown else f"  {test.name:<20} {test.read_as}"
 
 
 def _count(decks: int | None) -> str:

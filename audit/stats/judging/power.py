@@ -11,6 +11,7 @@ import numpy as np
 from audit.stats.counting.count import count_source
 from audit.stats.gallery import Decks, Shuffler
 from audit.stats.judging.battery import judge
+from audit.stats.judging.laboratory import examine_plainly
 from audit.stats.results import CHUNK, BatteryResult, Chunk, LogSample, most_telling
 
 GRID = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
@@ -92,25 +93,43 @@ def examine(
     return judge(count_source(source, dimensions=dimensions, processes=processes), alpha)
 
 
+Examine = Callable[[Shuffler, int, np.random.Generator], tuple[bool, str, float]]
+"""Examines so many decks of a shuffler: whether an alarm rings, the most surprising test, its p with all looks paid."""
+
+
+def examine_by_battery(alpha: float, processes: int | None) -> Examine:
+    """Returns what has our battery judge decks."""
+
+    def examined(shuffler: Shuffler, count: int, rng: np.random.Generator) -> tuple[bool, str, float]:
+        result = examine(shuffler, count, alpha, rng, processes)
+        top = most_telling(result.tests, 1)
+        return result.verdict == "fail", *((top[0].name, top[0].p_adjusted) if top else ("", 1.0))
+
+    return examined
+
+
+def examine_by_seven(shuffler: Shuffler, count: int, rng: np.random.Generator) -> tuple[bool, str, float]:
+    """Has the laboratories' seven tests judge the decks that the battery would be given by the same generator."""
+    return examine_plainly(shuffler.make(rng, count))
+
+
 def measure(
     shuffler: Shuffler,
-    alpha: float,
+    examined: Examine,
     *,
     grid: Sequence[int] = GRID,
     runs: int = 1,
     seed: int = 1,
-    processes: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Power:
     """Tries more and more decks until most runs ring the alarm.
 
     Args:
         shuffler: whose decks.
-        alpha: the chance of a false alarm over everything.
+        examined: by whom, `examine_by_battery` or `examine_by_seven`.
         grid: numbers of decks, ascending.
         runs: how many corpora of each size are examined at most; once most of them agree the rest is left.
         seed: of the first run's generator, one more for each further one.
-        processes: that count; None for one on each core.
         progress: is told what is being tried.
     """
     by, p, most = "", 1.0, 0
@@ -120,10 +139,8 @@ def measure(
         while 2 * len(rang) <= runs and 2 * len(silent) < runs:
             run = len(rang) + len(silent)
             progress(f"{shuffler.name}, {most:,} decks, run {run + 1} of {runs}")
-            result = examine(shuffler, most, alpha, np.random.default_rng([seed + run, most]), processes)
-            top = most_telling(result.tests, 1)
-            said = (top[0].name, top[0].p_adjusted) if top else ("", 1.0)
-            (rang if result.verdict == "fail" else silent).append(said)
+            alarm, name, p = examined(shuffler, most, np.random.default_rng([seed + run, most]))
+            (rang if alarm else silent).append((name, p))
         rings = 2 * len(rang) > runs
         by, p = max(rang if rings else silent, key=lambda each: each[1])
         if rings:

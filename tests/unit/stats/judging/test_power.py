@@ -7,12 +7,15 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from audit.commands.power import power
 from audit.stats.gallery import GALLERY, Shuffler
-from audit.stats.judging.power import Ending, Power, measure
+from audit.stats.judging.laboratory import SEVEN, distinct_null
+from audit.stats.judging.power import Ending, Power, examine_by_battery, measure
+from tests.unit.stats.decks import fair
 
 ALPHA = 1e-6
 QUICK = [name for name, shuffler in GALLERY.items() if shuffler.goal and shuffler.goal <= 10_000]
@@ -21,7 +24,7 @@ QUICK = [name for name, shuffler in GALLERY.items() if shuffler.goal and shuffle
 @pytest.mark.parametrize("name", QUICK)
 def test_is_caught_within_its_goal(name):
     shuffler = GALLERY[name]
-    found = measure(shuffler, ALPHA, grid=[shuffler.goal], processes=1)
+    found = measure(shuffler, examine_by_battery(ALPHA, 1), grid=[shuffler.goal])
     assert found.ending is Ending.CAUGHT, found.by
 
 
@@ -29,12 +32,12 @@ def test_is_caught_within_its_goal(name):
 @pytest.mark.parametrize("name", [name for name, shuffler in GALLERY.items() if (shuffler.goal or 0) > 10_000])
 def test_is_caught_within_a_large_goal(name):
     shuffler = GALLERY[name]
-    assert measure(shuffler, ALPHA, grid=[shuffler.goal]).ending is Ending.CAUGHT
+    assert measure(shuffler, examine_by_battery(ALPHA, None), grid=[shuffler.goal]).ending is Ending.CAUGHT
 
 
 @pytest.mark.parametrize("name", [name for name, shuffler in GALLERY.items() if not shuffler.goal])
 def test_is_left_in_peace(name):
-    assert measure(GALLERY[name], ALPHA, grid=[100, 3_000], processes=1).ending is Ending.SILENT
+    assert measure(GALLERY[name], examine_by_battery(ALPHA, 1), grid=[100, 3_000]).ending is Ending.SILENT
 
 
 def outcome(goal, decks, most):
@@ -98,3 +101,43 @@ def test_the_documents_table_is_of_this_gallery():
         assert goal == (f"{GALLERY[name].goal:,}" if GALLERY[name].goal else "—")
         assert outcome == (Ending.CAUGHT if GALLERY[name].goal else Ending.SILENT)
         assert f"- **{name}**: {GALLERY[name].story}" in page
+
+
+def test_theirs_against_ours_is_one_command():
+    members = json.loads(
+        run("swap-even-only", "overhand-10", "--laboratory", "--most", "300", "--format", "json").stdout
+    )
+    assert members["laboratory"]["level"] == 0.01
+    assert list(members["laboratory"]["tests"]) == [test.name for test in SEVEN]
+    even, overhand = members["shufflers"]
+    assert (even["laboratory"]["decks"], even["laboratory"]["tried"], even["decks"]) == (None, 300, 100)
+    assert overhand["laboratory"]["decks"] == 100  # what theirs can see they do see
+    text = run("swap-even-only", "--laboratory", "--most", "300").stdout
+    assert "not with 300" in text
+    for test in SEVEN:
+        assert test.read_as in text
+
+
+@pytest.mark.parametrize("test", SEVEN, ids=lambda each: each.name)
+def test_each_of_the_seven_is_fair_and_sees_its_fault(test):
+    ps = np.array([test.p(fair(944, seed)) for seed in range(50)])
+    assert np.count_nonzero(ps < 0.05) <= 9  # 2.5 expected; more than 9 once in 5,000
+    decks = fair(944, 1)
+    by_first = decks[np.argsort(decks[:, 0], kind="stable")]  # deals in order of their first card
+    rolled = np.concatenate([np.roll(deck, shift)[None] for deck in fair(40, 2) for shift in range(52)])
+    ends = decks[(decks[:, 0] >> 2) % 6 == (decks[:, -1] >> 2) % 6]  # the last card goes with the first
+    assert min(test.p(faulty) for faulty in (by_first, rolled, ends)) < 1e-4
+
+
+def test_windows_have_their_exact_null():
+    null = distinct_null(3, 2)
+    assert null.prob.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 0])
+
+
+def test_the_front_page_says_what_the_statistics_page_measured():
+    root = Path(__file__).resolve().parents[4]
+    measured = (root / "docs" / "statistics.md").read_text().partition("### Theirs against ours")[2]
+    found = re.findall(r"^\| [a-z0-9-]+ \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", measured, flags=re.MULTILINE)
+    told = (root / "README.md").read_text().partition("let pass, by decks needed:")[2].partition("## ")[0]
+    assert len(found) == 7
+    assert re.findall(r"^\| [^|]+ \| ([^|]+) \| ([\d,]+) \|$", told, flags=re.MULTILINE) == found[1:]

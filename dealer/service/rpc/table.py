@@ -210,7 +210,8 @@ class TableServicer:
             acts = isinstance(request, pb.ActRequest)
             claim = table_requests.act_claim(request) if acts else table_requests.leave_claim(request)
             return Command(f"{hand.hex()}/{claim.seat}", made, request_id, body, self._guard(hand, claim))
-        return Command(who.owner, self._for(who, made, hand, by_claim=True), request_id, body)
+        by_claim = isinstance(request, pb.ActRequest | pb.LeaveHandRequest)
+        return Command(who.owner, self._for(who, made, hand, by_claim=by_claim), request_id, body)
 
     def _for(
         self, who: Caller, run: Callable[[Unit], T], hand: bytes, *, by_claim: bool = False

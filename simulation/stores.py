@@ -111,6 +111,9 @@ class ModelStore:
     def tables(self) -> Iterator[TableRow]:
         yield from [row for _, row in sorted(self._model.tables.items())]
 
+    def tables_in_play(self) -> Iterator[TableRow]:
+        yield from [row for row in self._model.tables.values() if row.hand is not None]
+
     def table(self, table: str) -> TableRow | None:
         return self._model.tables.get(table)
 

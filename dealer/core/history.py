@@ -1,6 +1,7 @@
 """A hand that is over, read back from what the log says of it (PROTOCOL.md, sections 6 and 7)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,22 @@ def state_from_log(offer: bytes | None, commit: bytes | None, close: bytes, game
         close: its close entry.
         games: by name.
     """
-    opening, end = entries.decode(commit or offer or b""), entries.decode(close)
+    end = entries.decode(close)
+    return replace(state_as_opened(offer, commit, games), status=_STATUS[end["outcome"]], events=logged_events(end))
+
+
+def state_as_opened(offer: bytes | None, commit: bytes | None, games: Mapping[str, Game]) -> HandState:
+    """Returns a hand as it was when its newest opening entry was written: offered, or committed and without a card.
+
+    Args:
+        offer: its offer entry, if it had one.
+        commit: its commit entry, if it has one.
+        games: by name.
+
+    Raises:
+        ValueError, KeyError, TypeError: neither is there, or one is no such entry.
+    """
+    opening = entries.decode(commit or offer or b"")
     invited = entries.decode(offer)["contributors"] if offer else []
     return HandState(
         hand=UUID(opening["hand"]).bytes,
@@ -29,12 +45,11 @@ def state_from_log(offer: bytes | None, commit: bytes | None, close: bytes, game
         deck=opening["deck"],
         seats=tuple(opening["seats"]),
         reveal=Reveal(opening["reveal"]),
-        status=_STATUS[end["outcome"]],
+        status=Status.COMMITTED if commit else Status.OFFERED,
         seed_commitment=bytes.fromhex(opening["seed_commitment"]),
         deck_commitment=bytes.fromhex(opening.get("deck_commitment", "")),
         invited=tuple((each["contributor"], bytes.fromhex(each["commitment"])) for each in invited),
         seat_keys=tuple((seat, bytes.fromhex(digest)) for seat, digest in opening.get("seat_keys", ())),
-        events=logged_events(end),
     )
 
 

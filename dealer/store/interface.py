@@ -216,6 +216,9 @@ class Store(LogStore, Protocol):
     def tables(self) -> Iterable[TableRow]:
         """Returns every table, in the order of their ids."""
 
+    def tables_in_play(self) -> Iterable[TableRow]:
+        """Returns every table that has a hand in play, in no order."""
+
     def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """Returns the answers kept for some of these callers' request ids, in one look-up."""
 

@@ -280,6 +280,12 @@ class SqliteStore:
             rows = self._db.execute("SELECT name, owner, number, hand FROM tables ORDER BY name").fetchall()
         return [TableRow(*row) for row in rows]
 
+    def tables_in_play(self) -> Iterable[TableRow]:
+        """See `Store.tables_in_play`."""
+        with store_errors():
+            rows = self._db.execute("SELECT name, owner, number, hand FROM tables WHERE hand IS NOT NULL").fetchall()
+        return [TableRow(*row) for row in rows]
+
     def answers(self, asked: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], KeptAnswer]:
         """See `Store.answers`."""
         with store_errors():

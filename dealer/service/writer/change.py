@@ -85,7 +85,7 @@ class Unit:
         if (found := self._known(hand)) is not None:
             return found
         row = self._state.store.hand(hand)
-        if row is None:
+        if row is None or row.close is None:  # one in play is known: this row was put back from outside
             raise Refused(Reason.HAND_NOT_FOUND, "there is no such hand")
         return load_hand(row, GAMES, self._state.vault, self.entry)
 

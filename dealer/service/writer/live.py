@@ -1,19 +1,20 @@
 """A hand as the service holds it: its state, where it stands in the log, and its secrets while it is in play."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import UUID
 
 import orjson
 import structlog
 
 from dealer.core.codec import load_state
 from dealer.core.deck import Deck, commit_deck, derive_deck
-from dealer.core.hand import Game, HandState, Status
-from dealer.core.history import state_from_log
+from dealer.core.hand import Game, HandState
+from dealer.core.history import state_as_opened, state_from_log
 from dealer.core.seed import Seed, entropy_digest
 from dealer.store.at_rest import AtRest
-from dealer.store.interface import HandRow, Sealed
+from dealer.store.interface import HandRow, Sealed, StoreError
 from dealer.store.vault import Purpose, SealLost
 
 _log = structlog.get_logger()
@@ -119,8 +120,10 @@ class LiveHand:
         return self.secrets
 
     def known_deck(self) -> Deck:
-        """Returns the deck of a committed hand in play."""
-        return self.deck or make_deck(self.state, self.known_secrets())
+        """Returns the deck of a committed hand in play; of one read back it is derived when first asked for."""
+        if (deck := self.deck) is None:
+            deck = self.__dict__["deck"] = make_deck(self.state, self.known_secrets())
+        return deck
 
 
 def digest_of_values(state: HandState, values: Mapping[str, bytes]) -> bytes:
@@ -148,7 +151,9 @@ def sealed(hand: LiveHand, vault: AtRest, owner: str) -> LiveHand:
 
 
 def load_hand(row: HandRow, games: Mapping[str, Game], vault: AtRest, entry: Callable[[int], bytes]) -> LiveHand:
-    """Reads a hand back. One in play whose key at rest is gone comes without secrets: it is lost.
+    """Reads a hand back. One in play that can never be dealt from comes without secrets: it is lost.
+
+    No deck is derived yet: with thousands of hands in play that would hold up the first answer.
 
     Args:
         row: what the store has of it.
@@ -157,23 +162,59 @@ def load_hand(row: HandRow, games: Mapping[str, Game], vault: AtRest, entry: Cal
         entry: reads an entry of the log, which holds all of a hand that is over.
 
     Raises:
+        StoreError: it is to be closed as lost, and its row does not say where the log has it.
         VaultError: its key cannot be read at the moment.
     """
+    secrets = None
     if row.close is not None:
-        offer, commit = (None if index is None else entry(index) for index in (row.offer, row.commit))
+        offer, commit = _opening(row, entry)
         state = state_from_log(offer, commit, entry(row.close), games)
     else:
-        state = load_state(row.state or "", games)
-    secrets = None
-    if row.secrets is not None:
-        try:
-            context = vault.context(row.hand, state.table, row.owner)
-            secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, context))
-            if secrets.seed.commitment(row.hand) != state.seed_commitment:
-                raise SealLost("the seed is not the one that the log commits to")
-        except SealLost as error:
-            secrets = None
-            _log.error("a hand in play is lost", table=state.table, number=state.number, error=str(error))
-    deck = make_deck(state, secrets) if secrets and state.status is Status.COMMITTED else None
+        state, secrets = _in_play(row, games, vault, entry)
     key = None if row.secrets is None else row.secrets.key
-    return LiveHand(state, row.referee, secrets, row.secrets, deck, row.offer, row.commit, row.close, key)
+    return LiveHand(state, row.referee, secrets, row.secrets, None, row.offer, row.commit, row.close, key)
+
+
+def _opening(row: HandRow, entry: Callable[[int], bytes]) -> tuple[bytes | None, bytes | None]:
+    """Returns a hand's offer and commit entry."""
+    return (
+        None if row.offer is None else entry(row.offer),
+        None if row.commit is None else entry(row.commit),
+    )
+
+
+def _in_play(
+    row: HandRow, games: Mapping[str, Game], vault: AtRest, entry: Callable[[int], bytes]
+) -> tuple[HandState, Secrets | None]:
+    """Reads a hand in play; without secrets it is lost, and its state is one that the log bears out."""
+    state = None
+    try:
+        state = load_state(row.state or "", games)
+        if row.secrets is None:
+            state = None  # nobody vouches for it
+            raise SealLost("its row was not written by a dealer")
+        secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, vault.context(row.hand, state.table, row.owner)))
+        if secrets.seed.commitment(row.hand) != state.seed_commitment:
+            raise SealLost("the seed is not the one that the log commits to")
+        return state, secrets
+    except SealLost as error:
+        why = str(error)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # of a row that somebody has changed
+        state, why = None, f"its row does not read ({type(error).__name__})"
+    try:
+        opened = state_as_opened(*_opening(row, entry), games)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(_unplaced(row.hand)) from error
+    if opened.hand != row.hand:
+        raise StoreError(_unplaced(row.hand))
+    if state is None or replace(state, events=()) != opened:
+        state = opened
+    _log.error("a hand in play is lost", table=state.table, number=state.number, error=why)
+    return state, None
+
+
+def _unplaced(hand: bytes) -> str:
+    return (
+        f"the row of hand {UUID(bytes=hand)} was changed from outside, and does not say where the log has the hand: "
+        "put the row's `offered` and `committed` right, to the indexes of its entries"
+    )

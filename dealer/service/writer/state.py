@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import structlog
+
 from dealer.games.plans import GAMES
 from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactRange, Node, NodeReader, inclusion_proof, leaf_hash
@@ -20,6 +22,7 @@ from dealer.store.interface import RETIRED, Batch, LogConflict, Store, StoreErro
 from dealer.store.remembered import Remembered
 from dealer.store.vault import Purpose
 
+_log = structlog.get_logger()
 _WHAT_TO_DO = (
     "Put the newest database back; if there is none, this log has ended: start another with `dealer init` "
     "(docs/operations.md, Restoring a backup)"
@@ -95,6 +98,7 @@ class State:
         self.note = ""
         self.tree = CompactRange()
         self.live: dict[bytes, LiveHand] = {}
+        self._tables: dict[str, TableRow] = {}
         self.waited: dict[bytes, float] = {}
         self._remembered = Remembered(vault.folder / "signed-last")
 
@@ -109,15 +113,14 @@ class State:
         if self.store.origin != self.signer.name:
             raise StoreError(f"the store is the log {self.store.origin}, the signing key that of {self.signer.name}")
         self._nodes: dict[tuple[int, int], bytes] = {}
-        self._tables: dict[str, TableRow] = {}
         self.tree = CompactRange.load(self.store.size(), self._node)
         self.note = self.store.checkpoint()
         self.health.retired = self.store.mark(RETIRED) is not None
         self._require_what_was_signed()
         self.recorded: dict[bytes, Recorded] = {}
         self._recorded_over: deque[bytes] = deque()
-        rows = self.store.hands_in_play()
-        self.live = {row.hand: load_hand(row, GAMES, self.vault, partial(one_entry, self.store)) for row in rows}
+        self._tables = {row.table: row for row in self.store.tables_in_play()}
+        self.live = self._load_hands()
         now = self.sources.monotonic()
         self.waited = {hand: now - seconds for hand, seconds in self.store.waited().items()}
         self.seed_keys = Counter(hand.key for hand in self.live.values() if hand.key is not None)
@@ -125,6 +128,17 @@ class State:
         self.hands_of = Counter(self._owner(hand) for hand in self.live.values())
         read_at = self.sources.clock()
         self.touched = {hand: self.touched.get(hand, read_at) for hand in self.live}
+
+    def _load_hands(self) -> dict[bytes, LiveHand]:
+        """Reads the hands in play, but none that its table says is over: such a row was put back from outside."""
+        playing = {table.hand for table in self._tables.values()}
+        live = dict[bytes, LiveHand]()
+        for row in self.store.hands_in_play():
+            if row.hand in playing:
+                live[row.hand] = load_hand(row, GAMES, self.vault, partial(one_entry, self.store))
+            else:
+                _log.error("a hand's row was changed from outside: its table has it not in play", hand=row.hand.hex())
+        return live
 
     def load_anew(self) -> None:
         """Reads it again: of a batch that failed everything may be durable, or nothing."""

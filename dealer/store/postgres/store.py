@@ -127,6 +127,11 @@ class PostgresReader:
         rows = self._all('SELECT name, owner, number, hand FROM tables ORDER BY name COLLATE "C"')
         return [TableRow(name, owner, number, hand) for name, owner, number, hand in rows]
 
+    def tables_in_play(self) -> Iterable[TableRow]:
+        """See `Store.tables_in_play`."""
+        rows = self._all("SELECT name, owner, number, hand FROM tables WHERE hand IS NOT NULL")
+        return [TableRow(name, owner, number, hand) for name, owner, number, hand in rows]
+
     def is_seen(self, digest: bytes) -> bool:
         """See `Store.is_seen`."""
         return self._one("SELECT 1 FROM seen WHERE digest = %(digest)s", digest=digest) is not None

@@ -340,6 +340,23 @@ def test_a_row_changed_from_outside_is_never_dealt_from(pair, change):
     assert first.secrets(hand(2)) == b"seed 2"
 
 
+def test_a_row_of_an_older_generation_that_is_put_back_is_never_dealt_from(pair):
+    first, second = pair
+    first.open_hand(hand(1), b"seed 1")
+    first.link.execute(b"CREATE TABLE kept AS SELECT * FROM hands")
+    first.upkeep.change_generation()
+    first.seal_anew()
+    first.upkeep.finish_change()
+    assert first.secrets(hand(1)) == b"seed 1"
+    for member in pair:
+        member.settle()
+    first.link.execute(b"DELETE FROM hands")
+    first.link.execute(b"INSERT INTO hands SELECT * FROM kept")
+    second.lead()
+    with pytest.raises(SealLost):
+        second.secrets(hand(1))
+
+
 def test_an_answer_is_bound_to_its_caller_request_body_and_hand(pair):
     first, _ = pair
     first.open_hand(hand(1), b"seed 1")

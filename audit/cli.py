@@ -41,6 +41,7 @@ COMMANDS: dict[str, Place] = {
         "audit.commands.receipt:receipt", "Check one receipt, acknowledgement, evidence or hand file, offline."
     ),
     "hand": Place("audit.commands.hand:hand", "Write one hand of a log as a hand file, to be checked offline."),
+    "page": Place("audit.commands.page:page", "Write the page on which a player checks a hand, offline."),
     "witness": Place(
         "audit.commands.witness:witness", "Run a witness: cosign what logs show, if it extends what was seen."
     ),

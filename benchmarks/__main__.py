@@ -30,6 +30,7 @@ NAMES = (
     "cluster",
     "room",
     "machines",
+    "witnesses",
 )
 
 

@@ -26,7 +26,7 @@ from dealer.service.server import Dealer
 from dealer.service.settings import Settings, Witnessing
 from dealer.service.witnesses.conflict import RolledBackError
 from dealer.store.datadir import DataDir
-from tests.attacks.cosigning import ONE, TWO, Cosigner
+from tests.attacks.cosigning import ONE, THREE, TWO, Cosigner
 from tests.integration.cosigning_room import Answer, Liar
 from tests.integration.inside import AsyncRoom, dealer_inside
 from tests.integration.running import refusal, run_tool
@@ -311,3 +311,30 @@ async def test_at_the_start_a_number_alone_stops_only_by_a_quorum(tmp_path: Path
     with pytest.raises(RolledBackError, match="says that it holds 50 entries, and the log has 0"):
         async with cast(tmp_path / "both", [(ONE, one), (TWO, two)], 2):
             pass
+
+
+async def test_with_one_slow_one_dead_and_one_lying_the_alarms_are_right(tmp_path: Path) -> None:
+    slow, lying = Liar(), Liar()
+    slow.on_post = lambda body: time.sleep(0.3) or sign(ONE, body)  # type: ignore[func-returns-value]
+    with Liar().serve() as dead:
+        pass
+    places = [(ONE, slow), (TWO, lying)]
+    async with AsyncExitStack() as stack:
+        urls = [stack.enter_context(liar.serve()) for _, liar in places]
+        lines = [f"witness {who.name} {who.key} {url}" for (who, _), url in zip(places, urls, strict=True)]
+        lines += [f"witness three {THREE.key} {dead}", "group g 1 one two three", "quorum g"]
+        witnessing = Witnessing(parse("\n".join(lines).encode()), PACE, 2.0)
+        settings = Settings(grace_seconds=1, witnesses=witnessing)
+        lying.on_post = honest(TWO)
+        dealer, room = await stack.enter_async_context(dealer_inside(tmp_path / "data", settings=settings))
+        all_ = Cast(dealer, room, DataDir.at(tmp_path / "data"))
+        lying.on_post = lambda body: (200, TEXT, ONE.line(text_of(body), int(time.time())).encode())
+        for number in range(1, 6):
+            await play(room)
+            await until(lambda: all_.size() == 2 * number == all_.measure("cutcard_witnessed_entries"))  # noqa: B023
+        assert all_.signers() == [ONE.key.name]
+        assert all_.measure("cutcard_witness_conflict") == 0  # CutcardWitnessConflict
+        assert all_.count("two", "dropped") > 0  # CutcardWitnessContradicts
+        assert all_.count("three", "none") > 0
+        assert (all_.measure("cutcard_witness_quorum_age_seconds") or 0) < 60  # CutcardNotWitnessed
+        assert all_.measure("cutcard_serving") == 1

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -33,6 +33,7 @@ class Room:
     standby: Postgres
     folder: Path
     name: str
+    moved: list[str] = field(default_factory=list)
 
     def url(self) -> str:
         ports = f"{self.primary.port},{self.standby.port}"
@@ -45,6 +46,7 @@ class Room:
         data = DataDir.at(self.folder)
         database = Database(self.url(), Replication(replication))
         contender = Contender(database, data.root, data.at_rest, data.signer(), Terms(lease_seconds=1))
+        contender.on_moved = lambda: self.moved.append(replication)
         contender.check()
         contender.start()
         wait_for(lambda: contender.lease.epoch != 0)
@@ -163,6 +165,7 @@ def test_a_promotion_without_a_loss(room):
     make_synchronous(room)
     with room.dealer("synchronous") as (contender, store):
         append(contender, store, b"one")
+    assert room.moved == []
     caught_up(room)
     room.primary.kill()
     room.standby.promote()
@@ -172,6 +175,7 @@ def test_a_promotion_without_a_loss(room):
     with room.dealer("asynchronous") as (_, store):
         assert store.uncertain, "what was shown last may be lost, so every hand in play is void"
         assert list(store.entries(0, 9)) == [b"one"]
+    assert room.moved == ["asynchronous"], "witnesses are asked before the new writer serves, once"
 
 
 def test_a_promotion_that_has_lost_commits_signs_nothing_more(room):

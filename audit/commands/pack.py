@@ -145,7 +145,7 @@ def pack(
     report, result = _audited(opened, kind, alpha, jobs)
     about = _about(report, command, alpha, day, policy is not None)
     files = sum(1 for _ in source_files())
-    material = Material(named(report, LOG), result, about, None, files)
+    material = Material(named(report, LOG), result, about, files)
     _written(folder, names, material, opened, kind, pdf)
     _say(folder, report, result)
     ctx.exit(report.exit_code or STATS_CODES[result.verdict])

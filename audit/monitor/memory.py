@@ -27,7 +27,7 @@ from audit.whole.course import Course
 FILE = "monitor.sqlite"
 MOST_LEFT = 100
 """So many checkpoints that the log does not extend any more are held against it; a log that forks goes on forking."""
-_VERSION = 1
+_VERSION = 2
 _NAME = "the monitor's checkpoint {}"
 _BUSY_SECONDS = 2.0
 _RECORDS = ("seeds", "ids")

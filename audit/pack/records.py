@@ -59,14 +59,12 @@ class Material:
         report: the log's audit.
         result: what the battery said of its decks, views included.
         about: the pack's identity.
-        refused: words refused and used by all decks that are known; None if they were not counted.
         files: how many files of source are listed.
     """
 
     report: Report
     result: BatteryResult
     about: Subject
-    refused: tuple[int, int] | None
     files: int
 
 
@@ -179,11 +177,9 @@ def _files(material: Material, _: str) -> Iterator[Record]:
 
 def _refused(material: Material, _: str) -> Iterator[Record]:
     check = "audit verify LOG --key KEY; for one hand audit explain LOG HAND"
-    if material.refused is None:
-        yield Record("refused words", "not counted: no deck is known", "not shown", check)
-        return
-    refused, used = material.refused
-    yield Record("refused words", f"{refused:,} refused of {refused + used:,} words", "holds", check)
+    used, refused = material.report.words_used, material.report.words_refused
+    text = f"{refused:,} refused of {used + refused:,} words"
+    yield Record("refused words", text, "holds" if used else "not shown", check)
 
 
 def _raw(material: Material, _: str) -> Iterator[Record]:

@@ -47,6 +47,8 @@ class LogSubject:
         last: the latest.
         tables: how many there are.
         hands: how many there are.
+        words_used: words that swaps of derived decks took.
+        words_refused: words that these decks refused, so that no card is favoured.
     """
 
     log: str
@@ -58,6 +60,8 @@ class LogSubject:
     last: str | None
     tables: int
     hands: int
+    words_used: int = 0
+    words_refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,8 @@ def _log_subject(report: Report) -> LogSubject:
         last=report.last,
         tables=len(report.tables),
         hands=report.hands.total,
+        words_used=report.words_used,
+        words_refused=report.words_refused,
     )
 
 
@@ -162,11 +168,26 @@ def as_json(about: Subject) -> dict[str, Any]:
     }
 
 
-_LOG_MEMBERS = ("log", "origin", "size", "root", "key_id", "from", "to", "tables", "hands")
+_LOG_MEMBERS = (
+    "log",
+    "origin",
+    "size",
+    "root",
+    "key_id",
+    "from",
+    "to",
+    "tables",
+    "hands",
+    "words_used",
+    "words_refused",
+)
 
 
 def _log_json(log: LogSubject) -> dict[str, Any]:
-    values = (log.log, log.origin, log.size, log.root, log.key_id, log.first, log.last, log.tables, log.hands)
+    values = (
+        log.log, log.origin, log.size, log.root, log.key_id, log.first, log.last, log.tables, log.hands, log.words_used,
+        log.words_refused,
+    )  # fmt: skip
     return dict(zip(_LOG_MEMBERS, values, strict=True))
 
 
@@ -187,6 +208,8 @@ def log_rows(log: LogSubject) -> Iterator[tuple[str, str]]:
     if log.first is not None:
         yield "period", f"{log.first} to {log.last}"
     yield "tables", f"{log.tables:,}"
+    if log.words_used:
+        yield "words", f"{log.words_used:,} used by shuffles, {log.words_refused:,} refused so that no card is favoured"
 
 
 def making_rows(about: Subject) -> Iterator[tuple[str, str]]:

@@ -38,6 +38,7 @@ class Course:
         self.entries = 0
         self.times: tuple[str, str] | None = None
         self.seeds, self.ids = seeds, ids
+        self.words_used = self.words_refused = 0
         self._without_key = 0
         self._escrow_keys: Counter[bytes] = Counter()
         self._other_keys = Tally()
@@ -89,6 +90,8 @@ class Course:
         for key, at, hand in checked.seeds:
             self.seeds.add(key, at, hand)
         self.voids.add(checked.voids)
+        self.words_used += checked.words_used
+        self.words_refused += checked.words_refused
 
     def _add(self, findings: list[Finding]) -> None:
         """Counts findings; whether another escrow key than ours is one only the whole log tells."""

@@ -58,6 +58,8 @@ class Report:
         lost: the lost hands, in the order of their closes; at most `audit.findings.KEPT`.
         ends: what the log says, signed, of the log after it and of the one before.
         witnessed: the result of the check `witness`, None where it was not made.
+        words_used: words that swaps of derived decks took.
+        words_refused: words that these decks refused, so that no card is favoured.
     """
 
     address: str
@@ -77,4 +79,6 @@ class Report:
     last: str | None = None
     lost: tuple[LostHand, ...] = ()
     witnessed: Witnessed | None = None
+    words_used: int = 0
+    words_refused: int = 0
     ends: tuple[End, ...] = ()

@@ -17,7 +17,7 @@ from audit.hand.checks import Case, HandResult, check_hand, check_offered
 from audit.hand.escrow import EscrowKeys
 from audit.hand.verified_deck import Dealt, dealt_hand
 from audit.logs.log import Log
-from audit.protocol import HASH_BYTES, sha256
+from audit.protocol import DECKS, HASH_BYTES, material, refused_words, sha256
 from audit.record.entries import Close, Commit, Offer, Unknown, parse
 from audit.record.fields import SchemaError, hand_text
 from audit.tlog.merkle import CompactRange, full_root, leaf_hash
@@ -62,6 +62,8 @@ class HandResults:
     seeds: list[tuple[bytes, int, bytes]] = field(default_factory=list)
     voids: list[VoidedHand] = field(default_factory=list)
     dealt: list[Dealt] = field(default_factory=list)
+    words_used: int = 0
+    words_refused: int = 0
 
 
 @dataclass(slots=True)
@@ -280,8 +282,20 @@ def _add_hand(job: Job, case: Case, checked: HandResults) -> None:
     if outcome.seed is not None:
         checked.seeds.append((sha256(outcome.seed)[:SEED_KEY_BYTES], case.close_index, case.commit.hand))
     checked.voids += _voided(case, outcome)
+    _add_words(case, outcome, checked)
     if job.want_decks and not outcome.findings and outcome.deck is not None:
         checked.dealt.append(dealt_hand(case, outcome.deck))
+
+
+def _add_words(case: Case, outcome: HandResult, checked: HandResults) -> None:
+    """Counts the words of a shuffle that was derived again and holds; a test record's own deck has none."""
+    commit, close = case.commit, case.close
+    if outcome.seed is None or outcome.findings or close is None or close.deck is not None:
+        return
+    cards = len(DECKS[commit.deck])
+    refused = refused_words(cards, material(commit.hand, commit.entropy_digest, outcome.seed))
+    checked.words_refused += refused
+    checked.words_used += cards - 1
 
 
 def _voided(case: Case, outcome: HandResult) -> Iterator[VoidedHand]:

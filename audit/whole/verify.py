@@ -411,6 +411,8 @@ class Audit:
             last=course.times[1] if course.times is not None else None,
             lost=tuple(course.lifecycle.lost.found()),
             witnessed=self._witnessed,
+            words_used=course.words_used,
+            words_refused=course.words_refused,
             ends=tuple(self._ends),
         )
 

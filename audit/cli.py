@@ -51,6 +51,7 @@ COMMANDS: dict[str, Place] = {
     "count": Place("audit.commands.count:count", "Count decks into a part that `merge` takes."),
     "merge": Place("audit.commands.merge:merge", "Judge parts that `count` made, as one corpus."),
     "pack": Place("audit.commands.pack:pack", "Write a pack for laboratories: each clause with tests and record."),
+    "histories": Place("audit.commands.histories:histories", "Test any room's dealing by hand histories of stud."),
     "bits": Place("audit.commands.bits:bits", "Extract uniform bits from decks for other batteries."),
     "power": Place("audit.commands.power:power", "Show what the battery catches, and with how many decks."),
 }

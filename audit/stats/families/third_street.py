@@ -32,7 +32,7 @@ HOLDS_RANK = 1 - comb(48, 3) / comb(52, 3)
 
 
 @cache
-def _kinds() -> Bytes:
+def third_street_kinds() -> Bytes:
     """Returns the kind of every three cards a, b, c, an index of `THIRD_STREET`, at (52 a + b) 52 + c."""
     a, b, c = np.ogrid[:52, :52, :52]
     ranks = np.sort(np.stack(np.broadcast_arrays(a >> 2, b >> 2, c >> 2)), axis=0)
@@ -55,7 +55,7 @@ def _kinds() -> Bytes:
 
 def _count_hands(batch: Batch) -> Counts:
     counts: Counts = {}
-    kinds = _kinds()
+    kinds = third_street_kinds()
     rank_bits = np.uint16(1) << batch.ranks.astype(np.uint16)
     wide = batch.cards.astype(np.intp)
     for seats in TABLE_SIZES:

@@ -24,6 +24,7 @@ from audit.commands.deck_options import (
     understood,
 )
 from audit.commands.options import format_option
+from audit.commands.own_hands import is_hand_folder, own_hands
 from audit.commands.progress import working
 from audit.errors import InputError
 from audit.stats.judging.battery import judge, no_decks, unreadable
@@ -67,7 +68,8 @@ def stats(
     """Test the decks of every SOURCE, all together, for randomness.
 
     SOURCE is a log (a folder, an http(s) address, grpc://host:port), a text file of one deck a line, a .npy array of
-    card indexes in the reference order, or - for text on standard input. A log is verified first, as
+    card indexes in the reference order, a folder of a player's hand files (tested by third street alone), or - for text
+    on standard input. A log is verified first, as
     `audit verify` does; if it holds, all its closed hands count, void ones as well.
     """
     options = collected(**decks)
@@ -76,6 +78,11 @@ def stats(
     if sequential and views:
         raise click.UsageError("--view names tests of a whole battery, which --sequential does not make")
     form = "json" if as_json else output
+    if any(is_hand_folder(source) for source in options.sources):
+        if len(options.sources) > 1 or len(options.keys) > 1 or sequential or views or report or options.dimensions:
+            raise click.UsageError("a folder of hand files is tested alone, with one --key, by its own few tests")
+        key = options.keys[0] if options.keys else None
+        ctx.exit(own_hands(options.sources[0], key, options.escrow, alpha, form, options.allow_test))
     reports: Sequence[Report] = ()
     note_files([*options.sources, *(path for _, path in options.strata), options.order])
     try:

@@ -7,7 +7,7 @@ number is the next at its table is no part of it, and a file without the close i
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from audit import protocol
 from audit.errors import CheckError, FormatError
@@ -17,7 +17,7 @@ from audit.evidence.receipt import Evidence
 from audit.hand.checks import check_card
 from audit.hand.escrow import EscrowKeys
 from audit.hand.seat import OwnSeat, SeatKey, open_card
-from audit.record.entries import Commit
+from audit.record.entries import Close, Commit
 from audit.record.events import Deal, Draw
 from audit.record.fields import base64_bytes
 from audit.tlog.checkpoint import is_test_name
@@ -71,7 +71,30 @@ def own_seat(content: dict[str, Any]) -> OwnSeat | None:
     return OwnSeat(content["seat"], SeatKey.parse(content["seat_key"]), envelope, sealed)
 
 
+class CheckedHand(NamedTuple):
+    """A hand file's check, and what it leaves known.
+
+    Attributes:
+        evidence: what was checked.
+        commit: the hand's commit; None if its entry does not hold.
+        close: its close, likewise.
+        cards: the cards that the file or the close opens, by position; worth something only if nothing failed.
+        seat: the owner's seat; None if no card or key in the file names one.
+    """
+
+    evidence: Evidence
+    commit: Commit | None
+    close: Close | None
+    cards: dict[int, str]
+    seat: int | None
+
+
 def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys | None = None) -> Evidence:
+    """Checks a hand file, as `check_hand` does, and returns the evidence alone."""
+    return check_hand(content, key, escrow).evidence
+
+
+def check_hand(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys | None = None) -> CheckedHand:
     """Checks a hand file.
 
     Args:
@@ -96,11 +119,26 @@ def check(content: dict[str, Any], key: VerifierKey | None, escrow: EscrowKeys |
     reader.cards()
     _places(content, reader)
     own = own_seat(content)
+    known = _opened(content, reader)
     if own is not None:
-        _sealed_seat(own, reader)
+        known |= _sealed_seat(own, reader)
     reader.acknowledgements()
     reader.signature("the file's word")
-    return evidence
+    seats = {card["seat"] for card in content.get("cards", []) if card["face"] == "down"}
+    seat = own.seat if own is not None else seats.pop() if len(seats) == 1 else None
+    proven = reader.commit[1] if reader.commit is not None else None
+    ended = reader.close[1] if reader.close is not None else None
+    return CheckedHand(evidence, proven, ended, known, seat)
+
+
+def _opened(content: dict[str, Any], reader: Reader) -> dict[int, str]:
+    """Returns the cards that the close and the file's own cards open."""
+    known: dict[int, str] = {}
+    if reader.outcome is not None and reader.outcome.deck is not None:
+        known |= dict(enumerate(reader.outcome.deck))
+    if reader.close is not None and (openings := reader.close[1].openings) is not None:
+        known |= dict(zip(openings.positions, openings.cards, strict=True))
+    return known | {card["position"]: card["card"] for card in content.get("cards", [])}
 
 
 def _places(content: dict[str, Any], reader: Reader) -> None:
@@ -121,11 +159,15 @@ def _places(content: dict[str, Any], reader: Reader) -> None:
             reader.attempt(f"card {position}", "", f"dealt {said[1]} to seat {said[0]}, and by the log it was {where}")
 
 
-def _sealed_seat(own: OwnSeat, reader: Reader) -> None:
-    """Checks a sealed seat: its key is the one in the log, the envelope and the cards open (SEATS.md section 6)."""
+def _sealed_seat(own: OwnSeat, reader: Reader) -> dict[int, str]:
+    """Checks a sealed seat: its key is the one in the log, the envelope and the cards open (SEATS.md section 6).
+
+    Returns:
+        The cards that open and match their commitments.
+    """
     if reader.commit is None:
         reader.missing("seat key", "there is no proven commit to hold it against")
-        return
+        return {}
     commit, seat, key = reader.commit[1], own.seat, own.key
     logged = dict(commit.seat_keys).get(seat)
     if logged is None:
@@ -136,18 +178,18 @@ def _sealed_seat(own: OwnSeat, reader: Reader) -> None:
         wrong = None
     reader.attempt("seat key", f"the commit names it at seat {seat}", wrong)
     if wrong is not None:
-        return
+        return {}
     if own.envelope is None:
         reader.missing("envelope", "it is not here: without it this seat's cards stay closed")
-        return
+        return {}
     try:
         secret = key.open(commit.hand, seat, own.envelope)
     except CheckError as error:
         reader.attempt("envelope", "", error)
-        return
+        return {}
     reader.attempt("envelope", "opens under the seat's key", _against_seed(reader, commit, seat, secret))
-    for position, sealed in own.sealed:
-        _sealed_card(reader, commit, position, secret, sealed)
+    opened = {position: _sealed_card(reader, commit, position, secret, sealed) for position, sealed in own.sealed}
+    return {position: card for position, card in opened.items() if card is not None}
 
 
 def _against_seed(reader: Reader, commit: Commit, seat: int, secret: bytes) -> str | None:
@@ -157,14 +199,16 @@ def _against_seed(reader: Reader, commit: Commit, seat: int, secret: bytes) -> s
     return "it opens, and holds another secret than the one that the seed gives"
 
 
-def _sealed_card(reader: Reader, commit: Commit, position: int, secret: bytes, sealed: bytes) -> None:
+def _sealed_card(reader: Reader, commit: Commit, position: int, secret: bytes, sealed: bytes) -> str | None:
     name, listed = f"sealed card {position}", reader.commitments()
     if not listed:
         reader.missing(name, "there is no list of card commitments to open it against")
-        return
+        return None
     try:
         card, salt = open_card(commit.hand, position, secret, listed[32 * position : 32 * position + 32], sealed)
     except CheckError as error:
         reader.attempt(name, "", error)
-        return
-    reader.attempt(name, f"{card}, which matches its commitment", check_card(commit, position, card, salt, listed))
+        return None
+    wrong = check_card(commit, position, card, salt, listed)
+    reader.attempt(name, f"{card}, which matches its commitment", wrong)
+    return card if wrong is None else None

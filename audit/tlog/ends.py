@@ -34,7 +34,9 @@ class End:
         return f"{self.other} after {ended}" if self.kind == SUCCESSOR else f"{self.other}, which ended with {ended}"
 
 
-def check_end(kind: str, data: bytes, key: VerifierKey, checkpoint: Checkpoint) -> tuple[End | None, list[Finding]]:
+def check_end(
+    kind: str, data: bytes, key: VerifierKey, checkpoint: Checkpoint
+) -> tuple[End | None, list[Finding], str | None]:
     """Checks a log's `successor` or `predecessor`.
 
     Args:
@@ -44,17 +46,20 @@ def check_end(kind: str, data: bytes, key: VerifierKey, checkpoint: Checkpoint) 
         checkpoint: the log's, read after `data`.
 
     Returns:
-        What it says, None where it says nothing that this log's key has signed; and what is wrong.
+        What it says, None where it says nothing that this log's key has signed; what is wrong; and why it cannot be
+        read, which proves nothing: a server may answer with a page of its own for what is not there.
     """
     try:
         end = _decode(kind, data, key)
-    except (FormatError, CheckError, InputError) as error:
-        return None, [Finding("checkpoint", None, None, f"{kind}: {error}")]
+    except (FormatError, InputError) as error:
+        return None, [], f"{kind} cannot be read: {error}"
+    except CheckError as error:
+        return None, [Finding("checkpoint", None, None, f"{kind}: {error}")], None
     final = end.final
     if kind == SUCCESSOR and (final.size, final.root) != (checkpoint.size, checkpoint.root):
         said, found = (f"{each.size} entries with root {each.root.hex()}" for each in (final, checkpoint))
-        return end, [Finding("checkpoint", None, None, f"successor: the log ended with {said}, and has {found}")]
-    return end, []
+        return end, [Finding("checkpoint", None, None, f"successor: the log ended with {said}, and has {found}")], None
+    return end, [], None
 
 
 def _decode(kind: str, data: bytes, key: VerifierKey) -> End:

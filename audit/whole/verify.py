@@ -277,7 +277,10 @@ class Audit:
             if shown.key is None or self._checkpoint is None:
                 self._own.missing.append(f"{name} was not checked: without a verifier key nobody vouches for it")
                 continue
-            end, found = check_end(name, data, shown.key, self._checkpoint)
+            end, found, unread = check_end(name, data, shown.key, self._checkpoint)
+            if unread is not None:
+                self._own.missing.append(unread)
+                continue
             self._own.made["checkpoint"] += 1
             self._own.add(found)
             if end is not None:

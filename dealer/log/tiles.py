@@ -65,6 +65,15 @@ def bundle(entries: Iterable[bytes]) -> bytes:
     return b"".join(parts)
 
 
+def published_note(out: Path) -> str | None:
+    """Returns the signed checkpoint that the folder shows its readers, None where there is none yet.
+
+    Raises:
+        PublishError: there is one that does not decode.
+    """
+    return None if published_checkpoint(out) is None else _shown_note(out)
+
+
 def published_checkpoint(out: Path) -> Checkpoint | None:
     """Returns the checkpoint that the folder shows its readers, None where there is none yet.
 

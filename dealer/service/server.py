@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from dealer.code_digest import code_digest, version
-from dealer.log.tiles import published_checkpoint
+from dealer.log.tiles import published_checkpoint, published_note
 from dealer.service.housekeeping import Housekeeping, Parts
 from dealer.service.log_http import serve_log
 from dealer.service.metrics import Metrics
@@ -212,7 +212,7 @@ class Dealer:
         reader = LogReader(lambda: self.open_store(None))
         try:
             self._witnesses = self._make_witnesses(self._settings.witnesses, reader)
-            await self._witnesses.start_up(await reader.published())
+            await self._witnesses.start_up(published_note(self._data.public) or await reader.published())
         except BaseException:
             reader.close()
             raise

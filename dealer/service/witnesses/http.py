@@ -50,7 +50,9 @@ class Http:
                         raise NoAnswerError(f"a body of more than {_MOST_BODY} bytes")
                 kind = str(answer.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
                 return Reply(int(answer.status), kind, bytes(read))
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (aiohttp.InvalidURL, ValueError) as error:
+            raise NoAnswerError(type(error).__name__) from None  # its text is the address, which may hold a password
+        except (aiohttp.ClientError, OSError) as error:
             raise NoAnswerError(f"{type(error).__name__}: {error}") from None
 
     async def close(self) -> None:

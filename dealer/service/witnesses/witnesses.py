@@ -87,6 +87,7 @@ class Witnesses:
         self._claims: dict[str, Conflict] = {}
         self._asked_at = float("-inf")
         self._http = Http()
+        self._turn = asyncio.Lock()  # one request at a time goes to a witness
         verifier = NoteVerifier.parse(signer.verifier_key)
         self._askers = [
             Asker(name, key, policy.urls[name], verifier, self._http, history, metrics, clock, settings.seconds)
@@ -101,12 +102,14 @@ class Witnesses:
         """Asks every witness what it holds of this log, before anything of it is served.
 
         Args:
-            published: the newest published checkpoint.
+            published: the newest published checkpoint, for witnesses that do not tell what they hold.
 
         Raises:
             RolledBackError: this log's key has signed what does not fit, or witnesses that make the quorum say so.
         """
-        await self._all([(asker, asker.look(published)) for asker in self._askers])
+        bare = with_lines(published, {})
+        async with self._turn:
+            await self._all([(asker, asker.look(bare)) for asker in self._askers])
         if self.conflict is not None:
             raise RolledBackError(
                 f"{self.conflict.detail}: the log was rolled back, or its key is in use elsewhere. Put the newest "
@@ -126,9 +129,10 @@ class Witnesses:
         if before is not None and read_checkpoint(before.note) == read_checkpoint(note) and self._is_fresh(before):
             return before
         bare = with_lines(note, {})
-        self._asked_at = now = time.monotonic()
-        due = [(asker, asker.show(bare)) for asker in self._askers if asker.not_before <= now]
-        outcomes = await self._all(due, seconds)
+        async with self._turn:
+            self._asked_at = now = time.monotonic()
+            due = [(asker, asker.show(bare)) for asker in self._askers if asker.not_before <= now]
+            outcomes = await self._all(due, seconds)
         kept = [] if before is None else [before.note]
         lines = [outcome.cosigned for outcome in outcomes if outcome.cosigned is not None]
         return self.judged(with_lines(bare, self._policy.witnesses, *kept, *lines))

@@ -39,7 +39,7 @@ class Channel:
             credentials: for TLS; None: a plain connection.
             options: of the channel, beside those that all have.
         """
-        all_options = (*OPTIONS, *options)
+        all_options = merged(options)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(target, options=all_options)
         else:
@@ -112,6 +112,14 @@ def _target(addresses: Sequence[str]) -> str:
     if len(families) != 1:
         raise ValueError("the addresses of several dealers must be all of IPv4 or all of IPv6, and at least one")
     return f"{'ipv6' if families.pop() else 'ipv4'}:{','.join(where for _, where in found)}"
+
+
+def merged(options: Sequence[tuple[str, int | str]]) -> tuple[tuple[str, int | str], ...]:
+    """Returns a channel's options with these beside those that all have, or in their place.
+
+    Of an option that is given twice gRPC takes the first, and says nothing.
+    """
+    return tuple({**dict[str, int | str](OPTIONS), **dict(options)}.items())
 
 
 def _decode(read: Callable[[bytes], Any], data: bytes) -> Any:

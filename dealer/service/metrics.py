@@ -56,6 +56,11 @@ class Metrics:
         self.written_ahead = Gauge(
             "cutcard_written_ahead_bytes", "Size of the database's write-ahead log.", registry=self.registry
         )
+        self.key_overdue = Gauge(
+            "cutcard_key_overdue_seconds",
+            "Time for which a key at rest of several dealers has outlived its time.",
+            registry=self.registry,
+        )
         self.entropy = Gauge(
             "cutcard_entropy_healthy", "1 while the entropy source passes its tests.", registry=self.registry
         )

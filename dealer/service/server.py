@@ -292,6 +292,7 @@ class Dealer:
         else:
             self.contender = contender = self._open_contender(self._settings.shared)
             self._held.callback(contender.stop)
+            self._metrics.key_overdue.set_function(contender.key_overdue_seconds)
             keys = contender.keyring
             self.engine = Engine(contender.open_store, signer, keys, self._sources, limits, stands_by=True)
             self._reader = LogReader(contender.open_reader)

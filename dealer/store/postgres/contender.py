@@ -102,6 +102,17 @@ class Contender:
         self._read_at = own_clock()
         self._expired_since: float | None = None
         self.ready = False
+        self._seeds_from = own_clock()  # when the oldest seed key that is not destroyed was made
+        self._unsettled_since: float | None = None
+
+    def key_overdue_seconds(self) -> float:
+        """Returns for how long a key has outlived its time: the oldest of seeds, or a pair of this dealer's own.
+
+        The sealing anew after a change of generation is part of it, so some seconds are no fault. On any thread.
+        """
+        now, pairs_since = own_clock(), self._unsettled_since
+        of_seeds = now - self._seeds_from - self._terms.key_seconds
+        return max(0.0, of_seeds, 0.0 if pairs_since is None else now - pairs_since)
 
     @property
     def replication(self) -> str:
@@ -309,11 +320,14 @@ class Contender:
         now = own_clock()
         if now - self._alive_at >= _ALIVE_SECONDS:
             self.registry.register(link, row.generation)
+            self._seeds_from = own_clock() - self.registry.oldest_seed_seconds(link)
             self._alive_at = now
             if not self.lease.epoch:
                 self._note_ready(self._has_all(link))
         if row.clean == row.generation:
+            self._unsettled_since = now if self._unsettled_since is None else self._unsettled_since
             self.registry.settle(link, row.generation)
+            self._unsettled_since = None
         if now - self._kept_at >= _KEEP_SECONDS:
             self.memory.keep()
             self._kept_at = now

@@ -21,6 +21,7 @@ _REGISTER = """
 INSERT INTO dealers VALUES (%(dealer)s, %(generation)s, %(note)s, clock_timestamp())
   ON CONFLICT (dealer, generation) DO UPDATE SET note = excluded.note, alive = excluded.alive"""
 _WRAPPED = "SELECT key FROM wraps WHERE dealer = %(dealer)b AND generation >= %(generation)s"
+_OLDEST_SEED = "SELECT extract(epoch FROM clock_timestamp() - min(made))::float8 FROM keys WHERE purpose = 'seed'"
 _KEYS = """
 SELECT k.id, k.purpose, k.generation, k.note, w.generation, w.bytes FROM keys k
   LEFT JOIN wraps w ON w.key = k.id AND w.dealer = %(dealer)s"""
@@ -77,6 +78,16 @@ class Registry:
         with store_errors():
             link.execute("DELETE FROM dealers WHERE dealer = %b", (self.keyring.dealer,))
         self._signed.clear()
+
+    def oldest_seed_seconds(self, link: Link) -> float:
+        """Returns how long ago the oldest key of seeds was made that is not destroyed; 0 if there is none.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with store_errors():
+            row = link.execute(_OLDEST_SEED, binary=True).fetchone()
+        return 0.0 if row is None or row[0] is None else float(row[0])
 
     def alive(self, link: Link, generation: int, current: int) -> list[Registration]:
         """Returns the registrations for a generation of dealers that are alive, without this one's.

@@ -19,16 +19,21 @@ SECONDS = 120
 
 
 def installed() -> None:
-    """Installs the package's tools, once for all workers; the lock file says which, to the byte."""
+    """Installs the package's tools."""
+    install(PLAYER)
+
+
+def install(folder: Path) -> None:
+    """Installs a folder's packages, once for all workers; its lock file says which, to the byte. Skips without Node."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node and npm are not installed: the players' package was not run")
-    with (PLAYER / "package-lock.json").open() as lock:
+    with (folder / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = PLAYER / "node_modules" / ".package-lock.json"
-        if done.exists() and done.stat().st_mtime >= (PLAYER / "package-lock.json").stat().st_mtime:
+        done = folder / "node_modules" / ".package-lock.json"
+        if done.exists() and done.stat().st_mtime >= (folder / "package-lock.json").stat().st_mtime:
             return
         command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        npm = subprocess.run(command, cwd=PLAYER, capture_output=True, text=True, timeout=300)
+        npm = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
         if "EAI_AGAIN" in npm.stderr or "ENOTFOUND" in npm.stderr or "ECONNREFUSED" in npm.stderr:
             pytest.skip("npm reaches no registry: the players' package was not run")
         assert npm.returncode == 0, npm.stderr

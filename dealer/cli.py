@@ -18,6 +18,7 @@ from dealer.errors import CutcardError, how_to_install
 from dealer.files import read_text
 from dealer.operate import COMMANDS
 from dealer.play.command import play
+from dealer.raw_forms import FORMS, in_form
 
 if TYPE_CHECKING:
     from dealer.service.settings import Tls, Witnessing
@@ -555,12 +556,26 @@ def shards_command(
         raise CutcardError(f"{busy} of {len(tables)} moved tables have a hand in play: the new shard has to wait")
 
 
+RAW_OUTPUT = (
+    "this is raw output of the seed source, before any word, card or deck, none of it discarded; bits of final decks "
+    "are what `audit bits` writes"
+)
+"""So that nobody files the one for the other."""
+
+
 @main.command()
 @option(
     "--bytes", "count", type=click.IntRange(1), default=None, help="So many; without it, until the reader has gone."
 )
+@option(
+    "--form",
+    type=click.Choice(FORMS),
+    default="raw",
+    show_default=True,
+    help="raw bytes; ascii, a 0 or 1 for each bit (NIST SP 800-22); words, 32 bits in decimal, one a line.",
+)
 @config_option
-def entropy(count: int | None) -> None:
+def entropy(count: int | None, form: str) -> None:
     """Write raw output of the seed source to standard output, drawn as `serve` draws seeds.
 
     The bytes are random and nobody's seed. The health tests run beside them: a failure is told on standard error, the
@@ -578,7 +593,9 @@ def entropy(count: int | None) -> None:
             click.echo(f"{what}: the output goes on", err=True)
         alarms.append(what)
 
-    for part in raw_output(Sources().entropy, count, alarm):
+    if form != "raw" or sys.stderr.isatty():  # programs that read raw bytes take a silent stderr for a working source
+        click.echo(RAW_OUTPUT, err=True)
+    for part in in_form(raw_output(Sources().entropy, count, alarm), form):
         click.echo(part, nl=False)
     if alarms:
         raise CutcardError(f"the seed source failed its health tests {len(alarms)} times")

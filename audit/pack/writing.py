@@ -54,6 +54,7 @@ files.csv     Every source file of the installed packages, with lines and SHA-25
 The generator's raw output, before any card, can only be taken where the dealer runs, by the function that draws seeds:
 
     dealer entropy --bytes 125000000 > raw.bin
+    dealer entropy --bytes 125000000 --form ascii > raw.txt
 
 64 bytes at a time, tested beside and never filtered: no raw bit is discarded. Words that the shuffle refuses, so that
 no card is favoured, are counted in the table of clauses ("refused words").

@@ -69,3 +69,30 @@ def uniform_bits(chunks: Iterable[NDArray[np.uint8]]) -> Iterator[bytes]:
                 held, length = held & ((1 << rest) - 1), rest
         yield bytes(packed)
     yield (held >> length % 8).to_bytes(length // 8, "big")
+
+
+FORMS = ("raw", "ascii", "words")
+"""The forms that batteries and laboratories take."""
+
+
+def in_form(parts: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Yields bytes in a form.
+
+    Args:
+        parts: The bytes.
+        form: `raw`; `ascii`, a 0 or 1 for each bit, highest first, without line feeds (NIST SP 800-22's suite); or
+            `words`, 32-bit words in decimal, first byte highest, one a line (dieharder below its head).
+            Up to three bytes at the very end that fill no word are left out.
+    """
+    if form == "raw":
+        yield from parts
+        return
+    rest = b""
+    for part in parts:
+        if form == "ascii":
+            yield np.unpackbits(np.frombuffer(part, np.uint8)).astype("S1").tobytes()
+            continue
+        data = rest + part
+        whole = len(data) // 4 * 4
+        rest = data[whole:]
+        yield b"".join(b"%d\n" % word for word in np.frombuffer(data[:whole], ">u4").tolist())

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from audit.cli import cli
 from audit.commands.bits import bits
 from audit.errors import InputError
 from audit.stats.bits import deck_numbers, uniform_bits
+from audit.stats.bits import in_form as ours
 from audit.stats.gallery import GALLERY
 from audit.stats.sources import STANDARD52
+from dealer.cli import main as dealer
+from dealer.raw_forms import in_form as dealers
 
 
 def fair(count):
@@ -85,3 +89,26 @@ def test_the_command_refuses_what_it_cannot_read():
     assert isinstance(run(["-"], b"").exception, InputError)
     assert isinstance(run(["-"], b"2c 2d\n").exception, InputError)
     assert run([]).exit_code == 2
+
+
+@pytest.mark.parametrize("in_form", [ours, dealers], ids=["audit", "dealer"])
+def test_forms_are_the_same_bits(in_form):
+    data = bytes(range(256)) * 3 + b"end"
+    for cut in (1, 3, 64, 1000):
+        parts = [data[at : at + cut] for at in range(0, len(data), cut)]
+        assert b"".join(in_form(parts, "raw")) == data
+        assert b"".join(in_form(parts, "ascii")) == "".join(f"{byte:08b}" for byte in data).encode()
+        words = b"".join(in_form(parts, "words")).decode().splitlines()
+        assert b"".join(int(word).to_bytes(4, "big") for word in words) == data[: len(data) // 4 * 4]
+
+
+def test_each_command_says_whose_bits_they_are(tmp_path):
+    np.save(tmp_path / "decks.npy", fair(20, 1))
+    told = CliRunner().invoke(cli, ["bits", str(tmp_path / "decks.npy"), "--form", "ascii"])
+    assert set(told.stdout) == {"0", "1"}
+    assert "bits of final decks" in told.stderr
+    assert "`dealer entropy`" in told.stderr
+    raw = CliRunner().invoke(dealer, ["entropy", "--bytes", "64", "--form", "words"])
+    assert len(raw.stdout.splitlines()) == 16
+    assert "raw output of the seed source" in raw.stderr
+    assert "`audit bits`" in raw.stderr

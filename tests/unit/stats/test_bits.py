@@ -103,7 +103,7 @@ def test_forms_are_the_same_bits(in_form):
 
 
 def test_each_command_says_whose_bits_they_are(tmp_path):
-    np.save(tmp_path / "decks.npy", fair(20, 1))
+    np.save(tmp_path / "decks.npy", fair(20))
     told = CliRunner().invoke(cli, ["bits", str(tmp_path / "decks.npy"), "--form", "ascii"])
     assert set(told.stdout) == {"0", "1"}
     assert "bits of final decks" in told.stderr

@@ -1,5 +1,6 @@
 """DealerService: each rpc as one command of the writer (API.md)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ from dealer.service.rpc.limits import RoomLimits, source_of
 from dealer.service.rpc.play_hands import PlayStream
 from dealer.service.rpc.roles import caller
 from dealer.service.rpc.status import abort
-from dealer.service.rpc.unary import Answer, unary
+from dealer.service.rpc.unary import ALIKE_SECONDS, Answer, alike, unary
 from dealer.service.writer import hands, seats
 from dealer.service.writer.about import describing_hand, describing_table
 from dealer.service.writer.change import HandAnswer, Unit
@@ -174,6 +175,20 @@ _LOOK_UPS: Mapping[str, Callable[[Any, str], Run]] = MappingProxyType(
 """What is about no one hand, and changes nothing."""
 
 
+def _alike(answered: Answered) -> Answered:
+    """Returns what is answered as `alike` has it, of a request that came now on a stream."""
+    loop = asyncio.get_running_loop()
+    leaves = loop.time() + ALIKE_SECONDS
+
+    def answer(value: Any, error: Exception | None) -> None:
+        if isinstance(error, Refused) and error.reason is Reason.HAND_NOT_FOUND:
+            loop.call_at(leaves, answered, value, error)
+        else:
+            answered(value, error)
+
+    return answer
+
+
 def _of_own_hand(run: Run, hand: bytes, caller: str) -> Run:
     """Returns work that is done only with a hand of the caller's own, which no referee runs."""
 
@@ -252,10 +267,10 @@ class DealerServicer:
 
     def _answer(self, field: str, kind: type[Message]) -> Answer:
         async def answer(data: bytes, context: Any) -> bytes:
-            owner = caller().owner
-            return await self._engine.submit(
-                self.command(field, requests.decode(kind, data), owner), source_of(caller(), context)
-            )
+            who = caller()
+            command = self.command(field, requests.decode(kind, data), who.owner)
+            async with alike(Reason.HAND_NOT_FOUND):  # another room's hand is looked at, one that never was is not
+                return await self._engine.submit(command, source_of(who, context))
 
         return answer
 
@@ -271,7 +286,7 @@ class DealerServicer:
             def hand_in(request: pb.PlayRequest, answered: Answered) -> None:
                 if wait := self._limits.rated(who, peer):
                     raise Refused(Reason.TOO_MANY_REQUESTS, "too many requests a second: slow down", retry=wait)
-                self._engine.hand_in(self._played(request, who.owner), connection, answered)
+                self._engine.hand_in(self._played(request, who.owner), connection, _alike(answered))
 
             stream = PlayStream(hand_in)
             self._streams.add(stream)

@@ -1,7 +1,6 @@
 """TableService: each rpc as one command of the writer, and streams for those who watch (API.md)."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -11,7 +10,7 @@ from google.protobuf.message import Message
 
 from dealer.core.ids import hand_text
 from dealer.core.seed import draw
-from dealer.errors import Refused
+from dealer.errors import Reason, Refused
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
 from dealer.service.metrics import Metrics
@@ -150,6 +149,11 @@ class TableRequests:
             answers.FullHand(unit, live, refereed.envelopes).write(view.hand)
 
 
+def _hidden_from(who: Caller) -> Reason | None:
+    """Returns whose time must tell a caller nothing: a room's refusals for hands of others, all of the public's."""
+    return None if who.role is Role.PUBLIC else Reason.HAND_NOT_FOUND
+
+
 def _began(full: answers.FullHand, refereed: RefereedHand) -> Began:
     """Reads a certified hand as it was before its first card."""
     offered = types_pb2.Hand() if full.offered else None
@@ -248,9 +252,7 @@ class TableServicer:
         async def answer(data: bytes, context: Any) -> bytes:
             who = caller()
             command = self._command(maker, requests.decode(kind, data), who)
-            if who.role is not Role.PUBLIC:
-                return await self._engine.submit(command, source_of(caller(), context))
-            async with alike():
+            async with alike(_hidden_from(who)):
                 return await self._engine.submit(command, source_of(caller(), context))
 
         return answer
@@ -264,7 +266,7 @@ class TableServicer:
             if seat == RAIL:
                 self._require_rail(who)
             with self._tables.watching(hand) as watcher:
-                async with alike() if who.role is Role.PUBLIC else nullcontext():
+                async with alike(_hidden_from(who)):
                     refereed, began, closing = await self._look(request, who, connection)
                 feed = self._feeds.get(hand)
                 if feed is None:

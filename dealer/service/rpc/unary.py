@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from dealer.errors import Refused
+from dealer.errors import Reason, Refused
 from dealer.service.rpc.status import abort, code_of
 
 Answer = Callable[[bytes, Any], Awaitable[bytes]]
@@ -39,14 +39,19 @@ ALIKE_SECONDS = 0.02
 
 
 @asynccontextmanager
-async def alike() -> AsyncIterator[None]:
-    """Has every refusal inside leave at one time after its call, so that its time tells no more than its words."""
+async def alike(only: Reason | None = None) -> AsyncIterator[None]:
+    """Has every refusal inside leave at one time after its call, so that its time tells no more than its words.
+
+    Args:
+        only: refusals for this reason alone.
+    """
     loop = asyncio.get_running_loop()
     leaves = loop.time() + ALIKE_SECONDS
     try:
         yield
-    except Refused:
-        await asyncio.sleep(leaves - loop.time())
+    except Refused as refused:
+        if only in (None, refused.reason):
+            await asyncio.sleep(leaves - loop.time())
         raise
 
 

@@ -148,7 +148,13 @@ class Page {
     const choose = make("input", { type: "file", id: "file", accept: ".json,application/json" }) as HTMLInputElement;
     choose.addEventListener("change", () => void this.takeFile(choose.files?.[0]));
     const check = make("button", { type: "button" }, T.check);
-    check.addEventListener("click", () => void this.take(this.text.value.trim()));
+    check.addEventListener("click", () => {
+      const pasted = this.text.value.trim();
+      const chosen = choose.files?.[0];
+      if (pasted !== "") void this.take(pasted);
+      else if (chosen !== undefined) void this.takeFile(chosen);
+      else this.refuse(T.nothing);
+    });
     this.keyField.addEventListener("input", () => this.takeKey(this.keyField.value, false));
     document.body.append(make("main", {},
       make("h1", {}, T.title), make("p", {}, T.intro),

@@ -21,6 +21,7 @@ export const TEXTS = {
   tooOld: "This browser is too old: it cannot check Ed25519 signatures. A current one can.",
   unreadable: (why: string) => `This cannot be read as a hand file: ${why}.`,
   tooLong: "longer than any hand file",
+  nothing: "nothing is here yet: choose a file, or paste its text",
   verdicts: {
     valid: ["VALID", "Every check that one hand allows was made, and holds."],
     invalid: ["INVALID", "A check failed. Keep the file: what the dealer signed is the proof."],

@@ -38,7 +38,11 @@ const results = [];
 for (const { file, by, value, key, viewport, scheme } of plan) {
   const { page, cdp, context } = await open(file, by === "link" ? value : "", viewport, scheme);
   if (key !== undefined) await page.fill("#key", key);
-  if (by === "choose") await page.setInputFiles("#file", value);
+  if (by === "choose") {
+    await page.setInputFiles("#file", value);
+    await page.waitForSelector(".verdict");
+    await page.click("button"); // asked again, it is the chosen file that is meant
+  }
   if (by === "paste") {
     await page.fill("#text", value);
     await page.keyboard.press("Tab");

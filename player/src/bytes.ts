@@ -32,14 +32,25 @@ function big(value: number | bigint, size: number): Bytes {
   return bytes;
 }
 
-export const u16 = (value: number): Bytes => big(value, 2);
+/** Two bytes; the plain way, as every card's hash has one. */
+export function u16(value: number): Bytes {
+  if (!(value >= 0 && value <= 65535)) throw new RangeError(`${value} does not fit 2 bytes`);
+  return Uint8Array.of(value >> 8, value & 255);
+}
+
 export const u64 = (value: number | bigint): Bytes => big(value, 8);
 
 /** A byte string with its length before it. */
 export const lp = (bytes: Uint8Array): Bytes => join(u16(bytes.length), bytes);
 
 /** Returns lower-case hex. */
-export const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+export function hex(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += HEX[byte]!;
+  return text;
+}
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** Reads lower-case hex of `size` bytes; throws FormatError otherwise. */
 export function unhex(text: unknown, size: number, name: string): Bytes {

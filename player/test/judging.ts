@@ -22,3 +22,10 @@ export async function judgeAll(jobs: readonly Job[]): Promise<{ verdict: string;
   }
   return judged;
 }
+
+/** Returns the seconds that judging took, and the verdicts: what is around it, reading files and starting, is no part. */
+export async function hurry(jobs: readonly Job[]): Promise<{ seconds: number; verdicts: string[] }> {
+  const start = performance.now();
+  const judged = await judgeAll(jobs);
+  return { seconds: (performance.now() - start) / 1000, verdicts: [...new Set(judged.map((each) => each.verdict))] };
+}

@@ -49,11 +49,9 @@ for (const { file, by, value, key, viewport, scheme } of plan) {
     await page.keyboard.press("Enter");
   }
   await page.waitForSelector(".verdict");
-  // What was pinned after the file came is judged anew: wait for the key's turn to be over.
-  await page.waitForTimeout(50);
   const result = await told(page);
   await page.evaluate(() => document.querySelectorAll("details").forEach((each) => (each.open = true)));
-  await page.waitForTimeout(50);
+  await page.waitForFunction(() => [...document.querySelectorAll("details")].every((each) => each.childElementCount > 1));
   result.arithmetic = await page.locator("dd").count();
   const tree = (await cdp.send("Accessibility.getFullAXTree")).nodes;
   const controls = tree.filter((node) => ["button", "textbox", "link", "img", "DisclosureTriangle"].includes(node.role?.value) && !node.ignored);

@@ -1,5 +1,5 @@
 // Runs the tests' work, bundled, in Node or in headless Chromium: `run.mjs node|chromium vectors FOLDER` or
-// `run.mjs node|chromium judge JOBS.json`; the result is JSON on standard output.
+// `run.mjs node|chromium judge|hurry JOBS.json`; the result is JSON on standard output.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -12,11 +12,11 @@ const [where, what, from] = process.argv.slice(2);
 
 const entry = `
   import { runVectors } from ${JSON.stringify(join(here, "vectors.ts"))};
-  import { judgeAll } from ${JSON.stringify(join(here, "judging.ts"))};
-  globalThis.cutcardTests = { vectors: runVectors, judge: judgeAll };
+  import { hurry, judgeAll } from ${JSON.stringify(join(here, "judging.ts"))};
+  globalThis.cutcardTests = { vectors: runVectors, judge: judgeAll, hurry };
 `;
 
-const given = what === "judge" ? JSON.parse(readFileSync(from, "utf8")) : Object.fromEntries(
+const given = what !== "vectors" ? JSON.parse(readFileSync(from, "utf8")) : Object.fromEntries(
   from.split(",").flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith(".json")).map((name) => [name, JSON.parse(readFileSync(join(folder, name), "utf8"))])),
 );
 

@@ -1,5 +1,6 @@
 """What each replication mode may lose, on a real primary with a real standby: MACHINES.md, section 5."""
 
+import json
 import os
 import shutil
 import threading
@@ -20,6 +21,10 @@ from dealer.store.postgres.admin import init
 from dealer.store.postgres.contender import Contender, Terms
 from dealer.store.postgres.link import Database, Replication
 from dealer.store.postgres.store import PostgresStore
+from dealer.v1 import dealer_pb2 as pb
+from dealer.v1 import types_pb2 as t
+from tests.integration.running import STREETS
+from tests.integration.sharing import Shared, asked, end
 from tests.postgres import Postgres, server
 
 ORIGIN = "replicated.invalid/x"
@@ -227,3 +232,37 @@ def test_a_conflict_found_while_loading_gives_the_lease_up(room):
         assert not contender.lease.epoch
         time.sleep(2.5)
         assert not contender.lease.epoch, "it does not come back by itself"
+
+
+def test_with_asynchronous_replication_a_failover_voids_what_is_in_play(room):
+    """Nobody can tell what was shown and is lost: a whole dealer, through a promotion."""
+    options = ("--store", room.url(), "--replication", "asynchronous")
+    dealer = Shared(room.folder, options).start()
+    try:
+        assert "may lose" in dealer.log_lines()
+        hand = asked(lambda: dealer.room().open("t")).hand_id
+        dealer.room().deal(hand, STREETS[0])
+        offered = dealer.room().open("u", contributors=[pb.Contributor(id="alice", commitment=bytes(32))]).hand_id
+        over = dealer.room().open("v").hand_id
+        dealer.room().play_out(over)
+        caught_up(room)
+        room.primary.kill()
+        room.standby.promote()
+        following = asked(lambda: dealer.room().open("t"), 60)
+        assert following.number == 2
+        for each, state in ((hand, t.HAND_STATE_VOID), (offered, t.HAND_STATE_VOID), (over, t.HAND_STATE_CLOSED)):
+            assert dealer.room().get(each).hand.state == state
+        assert "every hand in play is void" in dealer.log_lines()
+        dealer.kill()
+        dealer.start()
+        asked(lambda: dealer.room().deal(following.hand_id, STREETS[0]))  # said once: what came after goes on
+        with psycopg.connect(room.standby.url(room.name)) as link:
+            rows = link.execute("SELECT entry FROM entries ORDER BY position").fetchall()
+        closes = [each for (entry,) in rows if (each := json.loads(bytes(entry)))["schema"] == "cutcard/v1/close"]
+        assert sorted((each["outcome"], each.get("reason")) for each in closes) == [
+            ("completed", None),
+            ("void", "failure"),
+            ("void", "failure"),
+        ]
+    finally:
+        end([dealer])

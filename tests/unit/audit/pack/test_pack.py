@@ -111,7 +111,7 @@ def test_a_shuffle_with_evidence_against_it_says_so_first(log, book, tmp_path):
     assert held["GLI-19 4.4.4; Oregon OAR 177-200-0070; Oklahoma 325:85-15-50(9)"] == "fulfilled"
 
 
-def test_without_a_key_nothing_of_the_record_is_fulfilled_by_it(log, tmp_path):
+def test_without_a_key_it_ends_as_verify_does(log, tmp_path):
     result = packed(log, tmp_path / "pack")
     assert result.exit_code == CliRunner().invoke(cli, ["verify", str(log)]).exit_code
 

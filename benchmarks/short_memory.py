@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 from dealer.run import run_until_stopped
+from dealer.service.loglines import configure
 from dealer.service.server import Dealer
 from dealer.service.settings import Limits, Settings
 from dealer.service.writer.sources import Sources
 from dealer.store.datadir import DataDir
 
 if __name__ == "__main__":
+    configure("text")
     data = DataDir.at(Path(sys.argv[2]))
     if not data.exists():
         data.init("benchmark.example/log")

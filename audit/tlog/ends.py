@@ -71,11 +71,15 @@ def _decode(kind: str, data: bytes, key: VerifierKey) -> End:
     if lines[1] != key.name:
         raise CheckError(f"it is of the log {lines[1]!a}, signed by the key of {key.name}")
     size, root, other = lines[2:] if kind == SUCCESSOR else (lines[3], lines[4], lines[2])
-    parsed = VerifierKey.parse(other)
+    try:
+        parsed = VerifierKey.parse(other)
+        of = key.name if kind == SUCCESSOR else parsed.name
+        final = read_checkpoint(note.Note(f"{of}\n{size}\n{root}\n", ()))
+    except FormatError as error:  # this log's key has signed it: it is no page of a server's
+        raise CheckError(str(error)) from None
     if parsed.name == key.name:
         raise CheckError("a log cannot follow itself: the origin is the same")
-    of = key.name if kind == SUCCESSOR else parsed.name
-    return End(kind, parsed, read_checkpoint(note.Note(f"{of}\n{size}\n{root}\n", ())))
+    return End(kind, parsed, final)
 
 
 def contradiction(end: End, checkpoint: Checkpoint) -> Finding | None:

@@ -110,6 +110,8 @@ def test_what_the_auditor_finds_wrong(tmp_path: Path) -> None:
         "of another kind": signer.sign(
             "cutcard/v1/predecessor\n" + good.partition("\n")[2].partition("\n\n")[0] + "\n"
         ),
+        "of no size": signer.sign(good.partition("\n\n")[0].replace(f"\n{shown.size}\n", "\nall\n") + "\n"),
+        "of no key": signer.sign(good.partition("\n\n")[0].replace(new_key, "its key") + "\n"),
         "no note": "successor\n",
         "changed": good.replace(new_key[-8:], OTHER[-8:]),
     }

@@ -126,7 +126,9 @@ def test_a_log_that_is_read_through_shows_all_that_it_has() -> None:
 def test_what_a_log_says_of_its_end_is_checked(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "m")
     watched.look(RAWS)
-    watched.files["successor"] = SIGNER.note("nonsense\n")
+    watched.files["successor"] = b"<html>Not found</html>"
+    assert [each[:24] for each in watched.look().report.missing] == ["successor cannot be read"]
+    watched.files["successor"] = SIGNER.note(f"cutcard/v1/successor\n{SIGNER.verifier.name}\n1\nroot\nkey\n")
     assert [each.check for each in watched.look().report.findings] == ["checkpoint"]
 
 

@@ -146,7 +146,11 @@ class Checking {
   lifecycle(): void {
     const { commit, offer, close } = this;
     const opened = [offer, commit, close].filter((each) => each !== undefined);
-    if (opened.some((each) => each.entry.hand !== this.file.hand)) return this.say("lifecycle", "fail", "the entries are not all this hand's");
+    if (opened.some((each) => each.entry.hand !== this.file.hand)) {
+      // Of which hand would the rest speak? No other check is made.
+      this.offer = this.commit = this.close = this.replayed = undefined;
+      return this.say("lifecycle", "fail", "the entries are not all this hand's");
+    }
     if (commit === undefined) return;
     let wrong: string | undefined;
     const said = commit.entry;
@@ -416,6 +420,7 @@ class Checking {
   }
 
   async acknowledgements(): Promise<void> {
+    const values = new Map<string, Bytes>();
     for (const text of this.file.acknowledgements) {
       let wrong: string | undefined;
       let detail = "";
@@ -424,7 +429,10 @@ class Checking {
         if (this.options.key !== undefined) await requireSignature(said.note, this.options.key);
         detail = `the value of ${said.contributor} was taken`;
         const taken = this.commit?.entry.contributions.find((each) => each.contributor === said.contributor);
-        if (said.hand !== this.file.hand) wrong = "it is of another hand";
+        const other = values.get(said.contributor);
+        values.set(said.contributor, said.value);
+        if ([this.offer, this.commit].some((each) => each !== undefined && each.entry.hand !== said.hand)) wrong = "it is of another hand";
+        else if (other !== undefined && !same(other, said.value)) wrong = `two values of ${said.contributor} were acknowledged`;
         else if (this.commit === undefined) {
           this.say("acknowledgement", "missing", "there is no proven commit to hold it against");
           continue;

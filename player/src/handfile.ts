@@ -93,8 +93,10 @@ function ownSeat(given: Members): OwnSeat | undefined {
     const row = members(each, "a sealed card", ["position", "sealed"]);
     return { position: whole(row["position"], "a sealed card's position", 0, 63), sealed: unbase64(row["sealed"], "a sealed card") };
   });
+  const secret = unhex(given["seat_key"], 32, "seat_key");
+  if (secret.every((byte) => byte === 0)) throw new FormatError("seat_key is zero: nobody drew it");
   return {
-    seat: whole(given["seat"], "seat", 1, 255), secret: unhex(given["seat_key"], 32, "seat_key"), sealed: rows,
+    seat: whole(given["seat"], "seat", 1, 255), secret, sealed: rows,
     envelope: Object.hasOwn(given, "envelope") ? unbase64(given["envelope"], "envelope") : undefined,
   };
 }
@@ -111,8 +113,7 @@ function once(source: string): void {
     } else if (token === "}" || token === "]") {
       open.pop();
       name = false;
-    }
-    else if (token === ",") name = here !== undefined;
+    } else if (token === ",") name = here !== undefined;
     else if (token === ":") name = false;
     else if (name && here !== undefined) {
       const member = JSON.parse(token) as string;

@@ -10,15 +10,34 @@ from typing import Any
 
 import pytest
 
+from audit import protocol
 from audit.errors import FormatError
 from audit.evidence import hand_file
+from tests.attacks import test_hand_files as files
 from tests.attacks.maker import Book, Draft, Signer, honest
 from tests.attacks.mutating import mutants
 from tests.attacks.test_hand_files import draft, made
 from tests.integration.player_package import installed, run_in
 from tests.vectors.places import FOREIGN, OTHERS
 
-EVERY = 5
+FILE_LIES = (
+    files._other_card,
+    files._other_salt,
+    files._other_place,
+    files._other_face,
+    files._never_dealt,
+    files._other_hand,
+    files._silenced,
+    files._broken_receipt,
+)
+SEAT_LIES = (
+    files._other_envelope,
+    files._other_secret,
+    files._other_position,
+    files._card_of_another_position,
+    files._cut,
+)
+EVERY = 1
 """One mutant of so many is judged: enough for every member of every kind of entry."""
 
 
@@ -63,6 +82,25 @@ def lies() -> Iterator[tuple[str, dict[str, Any]]]:
     for reveal in ("public", "sealed"):
         for seat in (False, True):
             yield f"a file of {reveal}, sealed seat {seat}", made(draft(reveal=reveal), seat=seat)
+    yield from lies_of_the_file()
+
+
+def lies_of_the_file() -> Iterator[tuple[str, dict[str, Any]]]:
+    hand = draft()
+    for lie in FILE_LIES:
+        content = made(hand)
+        lie(content, hand)
+        yield lie.__name__, content
+    for seat_lie in SEAT_LIES:
+        content = made(hand, seat=True)
+        seat_lie(content, hand, protocol.seat_secret(hand.hand, files.SEAT, hand.seed))
+        yield seat_lie.__name__, content
+    for edit in (files._swapped_key, files._dropped_key):
+        yield edit.__name__, made(hand, edit, seat=True)
+    for name, break_form in files._bad_forms():
+        content = made(hand, seat=name == "zero key")
+        break_form(content)
+        yield f"form: {name}", content
 
 
 def said(content: dict[str, Any]) -> tuple[str, list[str]]:
@@ -74,24 +112,24 @@ def said(content: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def files() -> list[tuple[str, dict[str, Any], tuple[str, list[str]]]]:
+def judged_by_audit() -> list[tuple[str, dict[str, Any], tuple[str, list[str]]]]:
     return [(name, content, said(content)) for name, content in lies()]
 
 
 @pytest.mark.parametrize("where", ["node", "chromium"])
 def test_lies_are_judged_as_audit_judges_them(
-    where: str, tmp_path: Path, files: list[tuple[str, dict[str, Any], tuple[str, list[str]]]]
+    where: str, tmp_path: Path, judged_by_audit: list[tuple[str, dict[str, Any], tuple[str, list[str]]]]
 ) -> None:
-    jobs = [{"file": json.dumps(content), "key": str(Signer().verifier)} for _, content, _ in files]
+    jobs = [{"file": json.dumps(content), "key": str(Signer().verifier)} for _, content, _ in judged_by_audit]
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
     judged = run_in(where, "judge", str(tmp_path / "jobs.json"))
     differ = [
         (name, theirs, ours)
-        for (name, _, theirs), ours in zip(files, judged, strict=True)
+        for (name, _, theirs), ours in zip(judged_by_audit, judged, strict=True)
         if (ours["verdict"], sorted(set(ours["failed"]))) != theirs
     ]
     assert differ == []
-    assert len(files) > 153
+    assert len(judged_by_audit) > 153
     assert {verdict["verdict"] for verdict in judged} >= {"valid", "invalid", "incomplete"}
 
 

@@ -419,6 +419,14 @@ class Checking {
     }
   }
 
+  /** Tells whether a value is one that the offer has the commitment to, as far as there is an offer. */
+  private invited(contributor: string, value: Bytes): boolean {
+    if (this.offer === undefined) return true;
+    const { table, number, contributors } = this.offer.entry;
+    const found = hex(contributionCommitment(table, number, contributor, value));
+    return contributors.some((each) => each.contributor === contributor && each.commitment === found);
+  }
+
   async acknowledgements(): Promise<void> {
     const values = new Map<string, Bytes>();
     for (const text of this.file.acknowledgements) {
@@ -433,6 +441,7 @@ class Checking {
         values.set(said.contributor, said.value);
         if ([this.offer, this.commit].some((each) => each !== undefined && each.entry.hand !== said.hand)) wrong = "it is of another hand";
         else if (other !== undefined && !same(other, said.value)) wrong = `two values of ${said.contributor} were acknowledged`;
+        else if (!this.invited(said.contributor, said.value)) wrong = `the offer did not ask for this value of ${said.contributor}`;
         else if (this.commit === undefined) {
           this.say("acknowledgement", "missing", "there is no proven commit to hold it against");
           continue;

@@ -31,6 +31,7 @@ NAMES = (
     "room",
     "machines",
     "witnesses",
+    "sealed",
 )
 
 

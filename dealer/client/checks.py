@@ -27,7 +27,7 @@ from dealer.core.deck import SALT_BYTES, Deck, commit_deck, derive_deck
 from dealer.core.entries import TEST, Escrow
 from dealer.core.hand import BOARD, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
 from dealer.core.ids import MAX_INTEGER, hand_text
-from dealer.core.seats import ENVELOPE_BYTES, SEALED_BYTES, SeatKeys, seat_key_digest
+from dealer.core.seats import ENVELOPE_BYTES, SEALED_BYTES, SeatKeys, seat_key_digests
 from dealer.core.seed import SEED_BYTES, VALUE_BYTES, Seed, contribution_commitment, entropy_digest, escrow_digest, tag
 from dealer.games.showing import highest_showing, lowest_door
 from dealer.log.acknowledgement import Acknowledgement, open_acknowledgement
@@ -101,8 +101,7 @@ class Asked:
         """Returns the sealed seats with the digests of their keys, in the order of the seats."""
         if self.digests is not None:
             return self.digests
-        keys = dict(self.seat_keys)
-        return tuple((seat, seat_key_digest(hand, seat, keys[seat])) for seat in self.seats if seat in keys)
+        return seat_key_digests(hand, self.seats, dict(self.seat_keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +194,7 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
         offer: the hand's offer; None if there is none.
         commit: the hand's commit; None before the deck is locked.
     """
+    whole = bool(hand.commit_entry or hand.offer_entry or hand.seat_keys)  # otherwise the answer may leave keys out
     expected = (
         hand_text(state.hand),
         state.table,
@@ -229,7 +229,7 @@ def check_hand(hand: types_pb2.Hand, state: HandState, offer: Proven | None, com
         hand.cards_left,
         offer_index(hand),
         commit_index(hand),
-        [(each.seat, each.digest) for each in hand.seat_keys],
+        [(each.seat, each.digest) for each in hand.seat_keys] if whole else [*state.seat_keys],
     )
     if expected != found:
         for (check, name), ours, theirs in zip(_OF_A_HAND, expected, found, strict=True):

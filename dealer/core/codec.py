@@ -10,8 +10,7 @@ from dealer.core.hand import Deal, Dealt, Draw, Event, Face, Fold, Game, HandSta
 
 
 def dump_state(state: HandState) -> str:
-    """Writes a state as JSON."""
-    seat_keys = [[seat, digest.hex()] for seat, digest in state.seat_keys]
+    """Writes a state as JSON, but for the sealed seats: their keys are kept once, with what is secret of the hand."""
     content = orjson.dumps(
         {
             "hand": state.hand.hex(),
@@ -26,14 +25,13 @@ def dump_state(state: HandState) -> str:
             "deck_commitment": state.deck_commitment.hex(),
             "invited": [[name, commitment.hex()] for name, commitment in state.invited],
             "events": [_dump_event(event) for event in state.events],
-            **({"seat_keys": seat_keys} if seat_keys else {}),
         }
     )
     return content.decode("ascii")
 
 
 def load_state(text: str, games: Mapping[str, Game]) -> HandState:
-    """Reads a state that `dump_state` wrote."""
+    """Reads a state that `dump_state` wrote; `seat_keys` are for the caller to add."""
     content = orjson.loads(text)
     return HandState(
         hand=bytes.fromhex(content["hand"]),
@@ -47,7 +45,6 @@ def load_state(text: str, games: Mapping[str, Game]) -> HandState:
         seed_commitment=bytes.fromhex(content["seed_commitment"]),
         deck_commitment=bytes.fromhex(content["deck_commitment"]),
         invited=tuple((name, bytes.fromhex(commitment)) for name, commitment in content["invited"]),
-        seat_keys=tuple((seat, bytes.fromhex(digest)) for seat, digest in content.get("seat_keys", ())),
         events=tuple(_load_event(event) for event in content["events"]),
     )
 

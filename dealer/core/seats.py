@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -29,6 +29,11 @@ SeatKeys = tuple[tuple[int, bytes], ...]
 def seat_key_digest(hand: bytes, seat: int, key: bytes) -> bytes:
     """Returns the digest by which the log names a seat's public key, 32 bytes (section 1)."""
     return hashlib.sha256(_DIGEST + hand + _u16(seat) + key).digest()
+
+
+def seat_key_digests(hand: bytes, seats: Sequence[int], keys: Mapping[int, bytes]) -> SeatKeys:
+    """Returns the digests of the keys that seats brought, in the order of the hand's seats (section 2)."""
+    return tuple((seat, seat_key_digest(hand, seat, keys[seat])) for seat in seats if seat in keys)
 
 
 def seat_secret(hand: bytes, seat: int, seed: Seed) -> bytes:

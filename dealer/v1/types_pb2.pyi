@@ -447,7 +447,7 @@ class Hand(_message.Message):
 
     @_builtins.property
     def seat_keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatKeyDigest]:
-        """The sealed seats with the digests of their keys, in dealing order."""
+        """The sealed seats with the digests of their keys, in dealing order. Answers after the first may leave them out."""
 
     @_builtins.property
     def envelopes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatEnvelope]:

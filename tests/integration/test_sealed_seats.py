@@ -78,7 +78,7 @@ def test_only_the_seat_can_read_its_cards(room: Room) -> None:
     looked = room.get(hand.hand_id)
     assert list(looked.cards) == list(dealt.cards)
     assert looked.hand.envelopes == hand.envelopes
-    assert dealt.hand.seat_keys == hand.seat_keys
+    assert looked.hand.seat_keys == hand.seat_keys
     assert not dealt.hand.envelopes
 
 

@@ -1,6 +1,5 @@
 """Answers put together from bytes are, to the byte, what protobuf's deterministic encoding gives."""
 
-from dataclasses import replace
 from hashlib import sha256
 from uuid import UUID
 
@@ -71,10 +70,11 @@ def test_a_hand_as_it_is_opened(
     hand.card_commitments, hand.commit_entry, hand.offer_entry = commitments, commit_entry, offer_entry
     hand.receipt, hand.offer_receipt = receipt, offer_receipt
     hand.envelopes.extend(sealed)
-    front = hand_bytes(live.but(state=replace(live.state, seat_keys=()), commit=None, offer=None))
-    digests = splice.seat_keys_part(live.state.seat_keys)
-    whole = splice.WholeHand(front, commitments, digests, live.commit, live.offer, commit_entry, offer_entry)
-    whole.receipt, whole.offer_receipt, whole.envelopes = receipt, offer_receipt, sealed
+    digests = [t.SeatKeyDigest(seat=seat, digest=digest) for seat, digest in live.state.seat_keys]
+    hand.seat_keys.extend(digests)
+    front = hand_bytes(live.but(commit=None, offer=None))
+    whole = splice.WholeHand(front, commitments, live.commit, live.offer, commit_entry, offer_entry)
+    whole.receipt, whole.offer_receipt, whole.seat_keys, whole.envelopes = receipt, offer_receipt, digests, sealed
     message = pb.OpenHandResponse(hand=hand)
     made = splice.Opened(whole).SerializeToString(deterministic=True)
     assert made == message.SerializeToString(deterministic=True)

@@ -58,7 +58,7 @@ def lock(unit: Unit, refereed: RefereedHand) -> RefereedHand:
 
 
 def _seal(refereed: RefereedHand, live: LiveHand) -> RefereedHand:
-    return record.seal(refereed, seats.secrets_of(live), live.known_secrets().envelopes)
+    return record.seal(refereed, live.seat_secrets, live.known_secrets().envelopes)
 
 
 def void(unit: Unit, refereed: RefereedHand, reason: VoidReason) -> RefereedHand:

@@ -51,7 +51,6 @@ def hand_message(live: LiveHand) -> types_pb2.Hand:
         deck_commitment=state.deck_commitment,
         commit_index=live.commit,
         offer_index=live.offer,
-        seat_keys=[types_pb2.SeatKeyDigest(seat=seat, digest=digest) for seat, digest in state.seat_keys],
     )
 
 
@@ -180,6 +179,9 @@ class FullHand:
 
     def _enter(self, message: types_pb2.Hand | WholeHand, live: LiveHand) -> None:
         unit = self._unit
+        message.seat_keys.extend(
+            types_pb2.SeatKeyDigest(seat=seat, digest=digest) for seat, digest in live.state.seat_keys
+        )
         if live.commit is not None:
             message.envelopes.extend(
                 types_pb2.SeatEnvelope(seat=seat, envelope=envelope) for seat, envelope in self._envelopes.items()

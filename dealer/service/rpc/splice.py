@@ -12,7 +12,7 @@ from struct import Struct
 from dealer.core.deck import SALT_BYTES, Deck
 from dealer.core.hand import BOARD, Deal, Dealt, Face, HandState
 from dealer.core.ids import hand_text
-from dealer.core.seats import SEALED_BYTES, SeatKeys
+from dealer.core.seats import SEALED_BYTES
 from dealer.service.writer.seats import Seals, no_seals
 from dealer.v1 import types_pb2
 
@@ -75,7 +75,7 @@ def street_answer(event: Deal, deck: Deck, opener: Opener | None, hand: bytes, s
         hand: the hand, as `hand_part` gives it.
         seals: seals the down cards of sealed seats.
     """
-    if seals is no_seals:
+    if seals is no_seals or len(event.up) == len(event.cards):
         form, first, salts = _street_form(event)
         cards = [card.encode("ascii") for card in deck.cards[first : first + len(event.cards)]]
         dealt = form % tuple(
@@ -135,13 +135,7 @@ def hand_part(state: HandState, named: Named, commit: int | None, offer: int | N
         commit: index of its commit entry.
         offer: index of its offer entry.
     """
-    return _front(state, named) + _index(15, commit) + _index(17, offer) + seat_keys_part(state.seat_keys)
-
-
-@lru_cache(_CACHED)
-def seat_keys_part(digests: SeatKeys) -> bytes:
-    """Returns the digests of a hand's seat keys, as they stand in a Hand."""
-    return b"".join([part(21, _number(1, seat) + _text(2, digest)) for seat, digest in digests])
+    return _front(state, named) + _index(15, commit) + _index(17, offer)
 
 
 @dataclass(slots=True)
@@ -150,20 +144,19 @@ class WholeHand:
 
     Attributes:
         front: what comes before the commitments.
-        seat_keys: the field of that name, encoded.
         commit, offer: indexes of its entries.
-        envelopes: of the sealed seats.
+        seat_keys, envelopes: of the sealed seats.
     """
 
     front: bytes = field(repr=False)
     commitments: bytes
-    seat_keys: bytes
     commit: int | None
     offer: int | None
     commit_entry: bytes
     offer_entry: bytes
     receipt: str = ""
     offer_receipt: str = ""
+    seat_keys: list[types_pb2.SeatKeyDigest] = field(default_factory=list)
     envelopes: list[types_pb2.SeatEnvelope] = field(default_factory=list)
 
     @classmethod
@@ -171,7 +164,7 @@ class WholeHand:
         cls, state: HandState, named: Named, commitments: bytes, commit: int | None, offer: int | None
     ) -> "WholeHand":
         """Returns the hand without entries."""
-        return cls(_front(state, named), commitments, seat_keys_part(state.seat_keys), commit, offer, b"", b"")
+        return cls(_front(state, named), commitments, commit, offer, b"", b"")
 
     def encode(self) -> bytes:
         """Returns the message's bytes."""
@@ -185,7 +178,7 @@ class WholeHand:
                 _text(18, self.offer_receipt.encode()),
                 _text(19, self.commit_entry),
                 _text(20, self.offer_entry),
-                self.seat_keys,
+                *[part(21, each.SerializeToString(deterministic=True)) for each in self.seat_keys],
                 *[part(22, each.SerializeToString(deterministic=True)) for each in self.envelopes],
             )
         )

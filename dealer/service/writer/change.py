@@ -159,7 +159,7 @@ class Unit:
         """Sets a hand as it stands from now on; secrets that are not sealed yet are."""
         id_ = hand.state.hand
         if not hand.state.in_play:
-            hand = hand.but(secrets=None, sealed=None, deck=None, key=None)
+            hand = hand.but(secrets=None, sealed=None, deck=None, seat_secrets={}, key=None)
             self._opened -= id_ not in self._state.live
         else:
             if hand.sealed is None:

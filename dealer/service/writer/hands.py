@@ -10,12 +10,13 @@ from dealer.core import hand as machine
 from dealer.core.deck import Deck
 from dealer.core.entries import Escrow, close_entry, commit_entry, lost_entry, offer_entry
 from dealer.core.hand import Deal, Dealt, Face, Game, HandState, Reveal, Status, VoidReason
+from dealer.core.seats import seat_key_digests
 from dealer.core.seed import EntropyError, contribution_commitment, draw_seed, escrow_digest
 from dealer.errors import Reason, Refused
 from dealer.service.writer import seats
 from dealer.service.writer.change import Unit
 from dealer.service.writer.health import contradicted, ended
-from dealer.service.writer.live import LiveHand, Secrets, digest_of_values, make_deck
+from dealer.service.writer.live import LiveHand, Secrets, digest_of_values, make_deck, seat_secrets
 from dealer.store.interface import TableRow
 
 
@@ -81,7 +82,7 @@ def open_hand(unit: Unit, caller: str, opening: Opening, *, referee: bool = Fals
         status=Status.OFFERED,
         seed_commitment=seed.commitment(hand),
         invited=opening.invited,
-        seat_keys=seats.digests(hand, opening.seats, opening.seat_keys),
+        seat_keys=seat_key_digests(hand, opening.seats, opening.seat_keys),
     )
     secrets = Secrets(seed, seat_keys=opening.seat_keys)
     if opening.reveal is Reveal.SEALED and (key := unit.sources.escrow) is not None:
@@ -209,7 +210,7 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
         secrets = replace(secrets, stacked=unit.sources.stacked(machine.lock(live.state)))
     if secrets.seat_keys:
         envelopes = seats.make_envelopes(live.state, secrets.seat_keys, secrets.seed)
-        secrets = replace(secrets, seat_keys={}, envelopes=envelopes)
+        secrets = replace(secrets, envelopes=envelopes)
     deck = make_deck(live.state, secrets)
     state = machine.lock(live.state, deck.commitment)
     entry = commit_entry(
@@ -224,7 +225,8 @@ def _commit(unit: Unit, live: LiveHand) -> LiveHand:
     )
     sealed = live.sealed if secrets is live.secrets else None
     commit = unit.append(entry)
-    return unit.put(live.but(state=state, secrets=secrets, sealed=sealed, deck=deck, commit=commit))
+    live = live.but(state=state, secrets=secrets, sealed=sealed, deck=deck, commit=commit)
+    return unit.put(live.but(seat_secrets=seat_secrets(live)))
 
 
 def _escrow(live: LiveHand) -> Escrow | None:

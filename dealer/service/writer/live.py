@@ -10,8 +10,9 @@ import structlog
 
 from dealer.core.codec import load_state
 from dealer.core.deck import Deck, commit_deck, derive_deck
-from dealer.core.hand import Game, HandState
+from dealer.core.hand import Game, HandState, Status
 from dealer.core.history import state_as_opened, state_from_log
+from dealer.core.seats import seat_key_digests, seat_secret
 from dealer.core.seed import Seed, entropy_digest
 from dealer.store.at_rest import AtRest
 from dealer.store.interface import HandRow, Sealed, StoreError
@@ -29,7 +30,7 @@ class Secrets:
         escrow: ciphertext for the auditor; empty for a public hand.
         escrow_key: id of the auditor's key, 8 bytes.
         values: contributions taken so far; they become public with the commit.
-        seat_keys: public keys of the sealed seats, until their envelopes are made.
+        seat_keys: public keys of the sealed seats.
         envelopes: the secret of each sealed seat under its key, once the deck is committed.
         stacked: the cards of a test double's hand.
     """
@@ -91,6 +92,7 @@ class LiveHand:
         secrets: None once it is over, and of a hand that is about to be closed as lost.
         sealed: the same, encrypted at rest; None: to be sealed anew.
         deck: the committed deck.
+        seat_secrets: what the sealed seats share with the dealer, as long as there is a deck.
         offer, commit, close: indexes of its log entries.
         key: id of the key at rest that seals its secrets; None: one is to be taken.
     """
@@ -100,6 +102,7 @@ class LiveHand:
     secrets: Secrets | None = None
     sealed: Sealed | None = field(default=None, repr=False)
     deck: Deck | None = field(default=None, repr=False)
+    seat_secrets: Mapping[int, bytes] = field(default_factory=dict, repr=False)
     offer: int | None = None
     commit: int | None = None
     close: int | None = None
@@ -143,6 +146,12 @@ def deck_of(state: HandState, digest: bytes, seed: Seed, stacked: tuple[str, ...
     return derive_deck(state.deck, state.hand, digest, seed)
 
 
+def seat_secrets(hand: LiveHand) -> dict[int, bytes]:
+    """Returns what the dealer shares with the sealed seats of a hand in play."""
+    state = hand.state
+    return {seat: seat_secret(state.hand, seat, hand.known_secrets().seed) for seat, _ in state.seat_keys}
+
+
 def sealed(hand: LiveHand, vault: AtRest, owner: str) -> LiveHand:
     """Returns a hand whose secrets are encrypted at rest, under the key that it has or takes."""
     context = vault.context(hand.state.hand, hand.state.table, owner)
@@ -172,7 +181,11 @@ def load_hand(row: HandRow, games: Mapping[str, Game], vault: AtRest, entry: Cal
     else:
         state, secrets = _in_play(row, games, vault, entry)
     key = None if row.secrets is None else row.secrets.key
-    return LiveHand(state, row.referee, secrets, row.secrets, None, row.offer, row.commit, row.close, key)
+    live = LiveHand(
+        state, row.referee, secrets, row.secrets, offer=row.offer, commit=row.commit, close=row.close, key=key
+    )
+    committed = secrets is not None and state.status is Status.COMMITTED
+    return live.but(seat_secrets=seat_secrets(live)) if committed else live
 
 
 def _opening(row: HandRow, entry: Callable[[int], bytes]) -> tuple[bytes | None, bytes | None]:
@@ -196,7 +209,7 @@ def _in_play(
         secrets = Secrets.load(vault.open(Purpose.SEED, row.secrets, vault.context(row.hand, state.table, row.owner)))
         if secrets.seed.commitment(row.hand) != state.seed_commitment:
             raise SealLost("the seed is not the one that the log commits to")
-        return state, secrets
+        return state.later(seat_keys=seat_key_digests(row.hand, state.seats, secrets.seat_keys)), secrets
     except SealLost as error:
         why = str(error)
     except (ValueError, KeyError, TypeError, AttributeError) as error:  # of a row that somebody has changed
@@ -207,8 +220,9 @@ def _in_play(
         raise StoreError(_unplaced(row.hand)) from error
     if opened.hand != row.hand:
         raise StoreError(_unplaced(row.hand))
-    if state is None or replace(state, events=()) != opened:
+    if state is None or replace(state, events=(), seat_keys=opened.seat_keys) != opened:
         state = opened
+    state = state.later(seat_keys=opened.seat_keys)  # rows do not repeat what the log has
     _log.error("a hand in play is lost", table=state.table, number=state.number, error=why)
     return state, None
 

@@ -45,11 +45,6 @@ def wrong_key(seat: int, text: str) -> Refused:
     return Refused(Reason.INVALID_SEAT_KEY, text, {"seat": str(seat)})
 
 
-def digests(hand: bytes, seats: Sequence[int], keys: Mapping[int, bytes]) -> sealing.SeatKeys:
-    """Returns the digests that the log has of seats' keys, in the order of the hand's seats."""
-    return tuple((seat, sealing.seat_key_digest(hand, seat, keys[seat])) for seat in seats if seat in keys)
-
-
 def make_envelopes(state: HandState, keys: Mapping[int, bytes], seed: Seed) -> dict[int, bytes]:
     """Seals each seat's secret to its key; never twice alike, so once for a hand."""
     envelopes = {}
@@ -58,12 +53,6 @@ def make_envelopes(state: HandState, keys: Mapping[int, bytes], seed: Seed) -> d
         info = sealing.envelope_info(state.hand, seat, key)
         envelopes[seat] = _SUITE.encrypt(secret, X25519PublicKey.from_public_bytes(key), info)
     return envelopes
-
-
-def secrets_of(live: LiveHand) -> dict[int, bytes]:
-    """Returns the secrets that the dealer shares with the sealed seats of a hand in play."""
-    state = live.state
-    return {seat: sealing.seat_secret(state.hand, seat, live.known_secrets().seed) for seat, _ in state.seat_keys}
 
 
 Seals = Callable[[Dealt], bytes]
@@ -77,19 +66,17 @@ def no_seals(card: Dealt) -> bytes:
 
 def seals_of(live: LiveHand) -> Seals:
     """Returns the look-up of sealed cards of a hand in play."""
-    state = live.state
-    if not state.seat_keys:
+    hand, secrets = live.state.hand, live.seat_secrets
+    if not secrets:
         return no_seals
-    deck, secrets = live.known_deck(), secrets_of(live)
+    deck = live.known_deck()
 
     def seal(card: Dealt) -> bytes:
         position, seat, face = card
         if face is Face.UP or seat not in secrets:
             return b""
-        commitment = deck.card_commitment(position)
-        return sealing.seal_card(
-            state.hand, position, secrets[seat], commitment, deck.cards[position], deck.salt(position)
-        )
+        known = deck.card_commitment(position), deck.cards[position], deck.salt(position)
+        return sealing.seal_card(hand, position, secrets[seat], *known)
 
     return seal
 
@@ -129,8 +116,7 @@ def require_consents(live: LiveHand, positions: Collection[int], consents: Seque
 
 
 def _expected(live: LiveHand, consent: Consent, positions: Sequence[int]) -> bytes:
-    hand = live.state.hand
-    secret = sealing.seat_secret(hand, consent.seat, live.known_secrets().seed)
+    hand, secret = live.state.hand, live.seat_secrets[consent.seat]
     if consent.showdown:
         return sealing.showdown_consent(hand, secret)
     return sealing.show_consent(hand, secret, positions) if positions else b""

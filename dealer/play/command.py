@@ -39,7 +39,7 @@ _PASSIVE = (pb.ACTION_CHECK, pb.ACTION_CALL, pb.ACTION_BRING_IN)
     "--save",
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
-    help="Keep the log's key and each hand's entries and receipts in this folder.",
+    help="Keep the log's key, each hand's entries and receipts, and its hand file in this folder.",
 )
 def play(
     game: str, seats: int, hands: int | None, auto: bool, connect: str | None, key: str | None, save: Path | None

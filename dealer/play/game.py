@@ -1,11 +1,14 @@
-"""A session: hand after hand of one person against simple seats, each seat with no more than its own view."""
+"""A session: hand after hand of one person against simple seats, each seat with no more than its own view.
+
+The person's seat is sealed: its down cards come encrypted to a key that this program draws for each hand.
+"""
 
 import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dealer.client import Client, Seat, Stakes
+from dealer.client import Client, Seat, SeatKey, Stakes
 from dealer.core.hand import Game
 from dealer.games.plans import SEVEN_CARD_STUD_HI_LO
 from dealer.play.kept import Kept
@@ -57,12 +60,19 @@ class Session:
         """
         self.stacks = {seat: stack or BUY_IN for seat, stack in self.stacks.items()}
         self.number += 1
+        key = SeatKey.draw()
         table = await client.start_hand(
-            self.table, self.stacks, STAKES, game=self.game.name, action_seconds=ACTION_SECONDS, number=self.number
+            self.table,
+            self.stacks,
+            STAKES,
+            game=self.game.name,
+            action_seconds=ACTION_SECONDS,
+            number=self.number,
+            seat_keys={PERSON: key.public},
         )
         others = [asyncio.create_task(_play(table.seat(seat))) for seat in self.stacks if seat != PERSON]
         try:
-            await self._follow(table.seat(PERSON))
+            await self._follow(table.seat(PERSON, key=key, allow_test=True))  # a double's key was asked for by name
             await asyncio.gather(*others)
         finally:
             for task in others:
@@ -87,6 +97,7 @@ class Session:
                 else:
                     await person.act(person.options[list(seen.options).index(option)].action)
             elif happened.kind == "hand_finished" and person.closed is not None:
+                self.kept.save(person)
                 self.screen.finished(person.closed, person.deck is not None, self.kept.command(person.hand_id))
             else:
                 self.screen.happened(event)

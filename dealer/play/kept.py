@@ -1,4 +1,4 @@
-"""What `dealer play` keeps of a hand for later: the log's key, its entries and receipts, and how they are checked."""
+"""What `dealer play` keeps of a hand for later: the log's key, entries, receipts, hand files; how they are checked."""
 
 import shlex
 import shutil
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from dealer.client.folder import Folder
+from dealer.client.seat import Seat
 from dealer.errors import CutcardError
 
 
@@ -31,6 +32,18 @@ class Kept:
             except OSError as error:
                 raise CutcardError(f"{self.path / 'key'} cannot be written: {error.strerror}") from None
 
+    def save(self, seat: Seat) -> None:
+        """Writes the hand file of a seat whose hand is over, if anything is kept.
+
+        Raises:
+            FolderError: it cannot be written.
+        """
+        if self.path is not None:
+            seat.save(self._hand_file(self.path, seat.hand_id))
+
+    def _hand_file(self, path: Path, hand: str) -> Path:
+        return path / "hands" / f"{hand}.json"
+
     def command(self, hand: str) -> str | None:
         """Returns the line for a shell that checks all that is kept of a hand; None: nothing is."""
         if self.path is None:
@@ -39,10 +52,9 @@ class Kept:
         if self._key.startswith("test.invalid/"):
             key.append("--allow-test")  # a double's hand: without it there is no verdict
         base = str(self.path / "receipts" / hand)
-        return " && ".join(
-            shlex.join([_audit(), "receipt", f"{base}.{name}.receipt", "--entry", f"{base}.{name}.entry", *key])
-            for name in ("commit", "close")
-        )
+        lines = [[f"{base}.{name}.receipt", "--entry", f"{base}.{name}.entry"] for name in ("commit", "close")]
+        lines.append([str(self._hand_file(self.path, hand))])
+        return " && ".join(shlex.join([_audit(), "receipt", *line, *key]) for line in lines)
 
 
 def _audit() -> str:

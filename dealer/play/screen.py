@@ -77,6 +77,10 @@ class Screen:
             f"[dim]deck committed as {hand.hand.deck_commitment.hex()[:16]}…, entry {commit.index} of the log[/]  "
             "[green]checked[/]"
         )
+        if hand.hand.seat_keys:
+            self._console.print(
+                "[dim]your down cards come sealed to a key that this program drew for this hand alone[/]"
+            )
 
     def cards(self, street: str, cards: Sequence[Card]) -> None:
         """Says which cards the person got, each checked."""

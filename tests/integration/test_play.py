@@ -113,6 +113,9 @@ def test_a_saved_hand_is_checked_by_the_command_that_is_printed(tmp_path: Path) 
     assert checked.returncode == 0, checked.stdout + checked.stderr
     entries = sorted((folder / "receipts").glob("*.entry"))
     assert [entry.name.split(".")[1] for entry in entries] == ["close", "commit"] * 2
+    hand_files = [Path(word) for word in shlex.split(command) if word.endswith(".json")]
+    assert '"seat_key"' in hand_files[0].read_text()
+    assert "sealed card" in checked.stdout
     for name in ("commit", "close"):  # the line checks each of them
         (entry,) = [Path(word) for word in shlex.split(command) if word.endswith(f".{name}.entry")]
         honest = entry.read_bytes()

@@ -29,7 +29,6 @@ def rows() -> list[Row]:
     """Microseconds of the server's processor a street: a hand's five on average, and third alone, with most cards down.
 
     Streets are asked for over one PlayHands stream, the cheapest way there is, so that nothing hides the difference.
-    The operating system counts in hundredths of a second, so what counts is the sum over all rounds.
     """
     with TemporaryDirectory(prefix="cutcard-benchmark-") as name, servers.dealer(Path(name) / "data") as running:
         return asyncio.run(_measure(running))

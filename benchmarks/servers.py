@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,9 +50,8 @@ class Running:
         return int(dict(line.split(": ") for line in lines)["wchar"])
 
     def processor_seconds(self) -> float:
-        """Processor time that the server has taken since its start, all threads together."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor time that the server has taken since its start, all threads together, to the nanosecond."""
+        return time.clock_gettime(~self.process << 3 | 2)  # Linux's clock of another process (CPUCLOCK_SCHED)
 
     def rate(self, way: str, hands: int, tables: int) -> float:
         """Hands a second of one run."""

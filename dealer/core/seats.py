@@ -57,21 +57,19 @@ def seal_card(hand: bytes, position: int, secret: bytes, commitment: bytes, card
         card: two characters.
         salt: 32 bytes.
     """
-    return _card_cipher(hand, position, secret).encrypt(_NONCE, card.encode("ascii") + salt, commitment)
+    key = hashlib.sha256(_CARD + hand + position.to_bytes(2, "big") + secret).digest()
+    return ChaCha20Poly1305(key).encrypt(_NONCE, card.encode("ascii") + salt, commitment)
 
 
 def open_card(hand: bytes, position: int, secret: bytes, commitment: bytes, sealed: bytes) -> tuple[str, bytes] | None:
     """Returns the card and the salt that `seal_card` sealed; None if it does not open, or holds none."""
     try:
-        opened = _card_cipher(hand, position, secret).decrypt(_NONCE, sealed, commitment)
+        key = hashlib.sha256(_CARD + hand + position.to_bytes(2, "big") + secret).digest()
+        opened = ChaCha20Poly1305(key).decrypt(_NONCE, sealed, commitment)
     except InvalidTag:
         return None
     card, salt = opened[:2], opened[2:]
     return (card.decode("ascii"), salt) if len(salt) == SALT_BYTES and card.isascii() else None
-
-
-def _card_cipher(hand: bytes, position: int, secret: bytes) -> ChaCha20Poly1305:
-    return ChaCha20Poly1305(hashlib.sha256(_CARD + hand + _u16(position) + secret).digest())
 
 
 def show_consent(hand: bytes, secret: bytes, positions: Sequence[int]) -> bytes:

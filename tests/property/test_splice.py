@@ -120,7 +120,7 @@ def test_a_street(
     faces = {Face.UP: t.FACE_UP, Face.DOWN: t.FACE_DOWN}
     seals, sealed_card = no_seals, bytes(range(SEALED_BYTES))
     if sealed_seats is not None:
-        seals = lambda card: sealed_card if card.seat in sealed_seats else b""
+        seals = lambda card: sealed_card if card.face is Face.DOWN and card.seat in sealed_seats else b""
     message = pb.DealStreetResponse(
         cards=[
             t.Card(position=c.position, seat=c.seat, face=faces[c.face], sealed=sealed_card)

@@ -82,7 +82,9 @@ def street_answer(event: Deal, deck: Deck, opener: Opener | None, hand: bytes, s
             chain.from_iterable(zip(cards, salts.unpack_from(deck.salts, SALT_BYTES * first), strict=True))
         )
     else:
-        dealt = b"".join([_card(card, deck, seals(card)) for card in event.cards])
+        dealt = b"".join(
+            [_sealed_head(*card) + sealed if (sealed := seals(card)) else _card(card, deck) for card in event.cards]
+        )
     return dealt + (b"" if opener is None else _opener(opener)) + part(_HAND, hand)
 
 
@@ -99,10 +101,8 @@ def _opener(opener: Opener) -> bytes:
     return part(_OPENER, _number(1, seat) + _number(2, reason))
 
 
-def _card(card: Dealt, deck: Deck, sealed: bytes) -> bytes:
-    """Returns a card of a DealStreetResponse: open, or as its seat's player alone can open it."""
-    if sealed:
-        return _sealed_head(*card) + sealed
+def _card(card: Dealt, deck: Deck) -> bytes:
+    """Returns an open card of a DealStreetResponse."""
     text = deck.cards[card.position].encode("ascii")
     return _card_head(*card) + text + b"\x2a\x20" + deck.salt(card.position)
 

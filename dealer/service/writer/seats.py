@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from dealer.core import seats as sealing
+from dealer.core.deck import SALT_BYTES
 from dealer.core.hand import Dealt, Face, HandState
 from dealer.core.seed import Seed
 from dealer.errors import Reason, Refused
@@ -70,13 +71,14 @@ def seals_of(live: LiveHand) -> Seals:
     if not secrets:
         return no_seals
     deck = live.known_deck()
+    cards, salts, commitments, seal_card = deck.cards, deck.salts, deck.card_commitments, sealing.seal_card
 
-    def seal(card: Dealt) -> bytes:
+    def seal(card: Dealt) -> bytes:  # up to sixteen times a street, which waits for it: so without a call too many
         position, seat, face = card
         if face is Face.UP or seat not in secrets:
             return b""
-        known = deck.card_commitment(position), deck.cards[position], deck.salt(position)
-        return sealing.seal_card(hand, position, secrets[seat], *known)
+        begin, end = SALT_BYTES * position, SALT_BYTES * (position + 1)
+        return seal_card(hand, position, secrets[seat], commitments[begin:end], cards[position], salts[begin:end])
 
     return seal
 

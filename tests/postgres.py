@@ -31,6 +31,17 @@ _SETTINGS = {
     "log_checkpoints": "off",
 }
 
+SETTABLE_CLOCK = """
+CREATE TABLE clock (shift interval NOT NULL);
+INSERT INTO clock VALUES ('0');
+CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+  AS 'SELECT pg_catalog.clock_timestamp() + shift FROM public.clock';
+DO $$ BEGIN EXECUTE format('ALTER ROLE dealer IN DATABASE %I SET search_path = public, pg_catalog', current_database());
+END $$;
+GRANT SELECT ON clock TO dealer;
+"""
+"""With this a dealer's `clock_timestamp()` is its own, by what `clock` says: its role's path has `public` first."""
+
 
 def programs() -> Path | None:
     """Returns the folder of the newest server's programs; None if there is none."""

@@ -265,11 +265,11 @@ class Dealer:
     def _follow_lease(self, contender: "Contender", engine: Engine) -> None:
         loop = asyncio.get_running_loop()
         contender.on_taken = partial(_on_loop, loop, self._lead)
-        contender.on_lost = lambda: engine.stand_by(lease_lost)
+        contender.on_lost = lambda why: engine.stand_by(lease_lost, why)
         contender.on_lapsed = engine.lapse
-        contender.on_standby = lambda: engine.stand_by(standing_by)
+        contender.on_standby = lambda: engine.stand_by(standing_by, "another dealer has taken the lease")
         engine.on_conflict = contender.give_up
-        contender.on_conflict = lambda why: engine.stand_by(log_conflict)
+        contender.on_conflict = lambda why: engine.stand_by(log_conflict, why)
 
     def _lead(self) -> None:
         self.engine.lead()

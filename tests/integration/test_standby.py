@@ -54,15 +54,22 @@ def test_a_crash_a_repeat_elsewhere_and_an_orderly_stop(postgres, tmp_path):
         assert verdict.returncode == 0, verdict.stdout
 
 
-def test_a_holder_s_own_restart_is_at_once(postgres, tmp_path):
-    with sharing(postgres, tmp_path, 1) as (dealer,):
-        hand = asked(lambda: dealer.room().open("t1"))
-        dealer.kill()
+def test_a_holder_s_own_restart_and_its_orderly_stop_are_at_once(postgres, tmp_path):
+    """By a lease that would last longer than all of this."""
+    lease = 30.0
+    with sharing(postgres, tmp_path, 2, "--lease-seconds", str(lease)) as (first, second):
+        hand = asked(lambda: first.room().open("t1"))
+        is_ready(second)
+        first.kill()
         began = time.monotonic()
-        dealer.start()
-        asked(lambda: dealer.room().deal(hand.hand_id, STREETS[0]))
-        assert "epoch=2" in dealer.log_lines()
-        assert time.monotonic() - began < 2 * TAKEOVER_SECONDS
+        first.start()
+        asked(lambda: first.room().deal(hand.hand_id, STREETS[0]))
+        assert "epoch=2" in first.log_lines()
+        assert time.monotonic() - began < lease / 2
+        began = time.monotonic()
+        assert first.stop() == 0
+        asked(lambda: second.room().deal(hand.hand_id, STREETS[1]))
+        assert time.monotonic() - began < lease / 2
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,14 +26,27 @@ from dealer.v1 import log_pb2
 from dealer.v1 import types_pb2 as t
 from tests.integration.running import STREETS, Room, refusal, rid, run_tool
 from tests.integration.sharing import Shared, end, is_ready, make
-from tests.postgres import Postgres
+from tests.postgres import SETTABLE_CLOCK, Postgres
 
-LEASE_SECONDS = 2.0
 TABLES = 20
 _PATIENCE = 1.5
 """Seconds: so long a call waits for a dealer that does not answer."""
 _UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 _PAUSE = 0.05
+
+
+_WRITTEN = """
+CREATE TABLE written (epoch bigint NOT NULL);
+CREATE TABLE interleaved (epoch bigint NOT NULL, lease bigint NOT NULL);
+CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO interleaved SELECT new.epoch, epoch FROM writer WHERE epoch <> new.epoch;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER at_the_end AFTER INSERT ON written DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION judge();
+GRANT INSERT ON written, interleaved TO dealer;
+"""
+"""A dealer notes in `written` under which epoch it writes; the trigger reads the lease after all else."""
 
 
 class Stopping(Shared):
@@ -61,32 +75,50 @@ class Answered:
     answer: bytes
 
 
+@dataclass(frozen=True)
+class Takeover:
+    """How long it took from the end of a writer's work to the next answer.
+
+    Attributes:
+        seconds: so long.
+        stalled: for so many of them somebody on this machine waited for a processor.
+    """
+
+    seconds: float
+    stalled: float
+
+
 @dataclass
 class Dealers:
     """Two dealers on one database, those who call them, and what has been answered.
 
     Attributes:
+        lease: seconds that it lasts.
+        fence: `plain`: a plain SELECT.
         answered: by request id.
         faults: what a caller saw that must not be.
         last: when the last answer came, on the monotonic clock.
         given_up: requests whose callers have not asked again.
-        takeovers: seconds from the end of a writer's work to the next answer.
+        takeovers: of each event that ended a writer's work.
     """
 
     postgres: Postgres
     folder: Path
     seed: int = 1
+    lease: float = 2.0
+    fence: str = "whole"
     answered: dict[str, Answered] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
     given_up: int = 0
     last: float = 0.0
-    takeovers: list[float] = field(default_factory=list)
+    takeovers: list[Takeover] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.url = self.postgres.database()
-        made = make(self.url, self.folder, 2, "--lease-seconds", str(LEASE_SECONDS))
-        self.dealers = [Stopping(each.data, each.options) for each in made]
+        made = make(self.url, self.folder, 2, "--lease-seconds", str(self.lease))
+        self._sql(SETTABLE_CLOCK + _WRITTEN)
+        self.dealers = [Stopping(each.data, each.options, {"FENCE": self.fence}) for each in made]
         for dealer in self.dealers:
             dealer.start()
         self._rooms: dict[str, Room] = {}
@@ -185,19 +217,22 @@ class Dealers:
     def _after(self, event: Callable[[], None]) -> None:
         """Makes something happen that ends a writer's work, and takes the time to the next answer."""
         event()
-        began = time.monotonic()
+        began, stalled = time.monotonic(), _stalled()
         self.wait(since=began + 0.02)  # an answer may have been on its way
-        self.takeovers.append(self.last - began)
+        self.takeovers.append(Takeover(self.last - began, _stalled() - stalled))
 
     @property
     def writer(self) -> Stopping:
         assert self._answerer is not None
         return self._answerer
 
-    def stop_at(self, label: str, seconds: float = LEASE_SECONDS + 1) -> None:
-        """Has the writer stop itself at that point, until another writes and for so long at least; then it goes on."""
+    def stop_at(self, label: str, seconds: float = 0.0) -> None:
+        """Has the writer stop itself at that point, until another writes and for so long at least; then it goes on.
+
+        It says why it does not write any more, and stands by.
+        """
         self.wait()
-        writer = self.writer
+        writer, said = self.writer, len(self.writer.log_lines())
 
         def stopped() -> None:
             writer.stop_at.write_text(label)
@@ -212,13 +247,32 @@ class Dealers:
         assert writer.process is not None
         writer.process.send_signal(signal.SIGCONT)
         self.wait()
+        self._stands_by(writer)
+        if "another dealer has taken the lease" not in writer.log_lines()[said:]:
+            self.faults.append(f"a writer that was stopped at {label} does not say why it writes no more")
+
+    def _stands_by(self, dealer: Stopping, seconds: float = 30) -> None:
+        """Waits until a dealer refuses as one that stands by."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                self._room(dealer).get(str(uuid.uuid4()))
+            except grpc.RpcError as error:
+                if refusal(error)[1] == "STANDBY":
+                    return
+            time.sleep(_PAUSE)
+        self.faults.append("a writer that was stopped does not stand by")
 
     def kill(self) -> None:
+        """Kills the writer; it starts again, and stands by as before."""
         self.wait()
-        writer = self.writer
+        writer, said = self.writer, len(self.writer.log_lines())
         self._after(writer.kill)
         writer.start()
-        self.wait()
+        until = time.monotonic() + 30
+        while "every key at rest is there" not in writer.log_lines()[said:]:
+            assert time.monotonic() < until, writer.log_lines()[said:]
+            time.sleep(_PAUSE)
 
     def cut(self) -> None:
         """Ends every session of the database."""
@@ -226,17 +280,14 @@ class Dealers:
         self._after(lambda: self._sql(end_all))
 
     def set_clock(self, hours: int) -> None:
-        """Sets what the database's clock says an hour forth or back, as the lease sees it."""
-        self._sql(f"UPDATE writer SET expires = expires - make_interval(hours => {hours})")
+        """Sets the database's clock forth or back."""
+        self._sql(f"UPDATE clock SET shift = shift + interval '{hours} h'")
         self.wait()
 
     def set_clock_and_kill(self, hours: int) -> None:
         """The same, and the writer dies: a clock that was set back holds nobody up for an hour."""
-        self._sql(f"UPDATE writer SET expires = expires - make_interval(hours => {hours})")
-        writer = self.writer
-        self._after(writer.kill)
-        writer.start()
-        self.wait()
+        self._sql(f"UPDATE clock SET shift = shift + interval '{hours} h'")
+        self.kill()
 
     def restart_database(self) -> None:
         self.wait()
@@ -270,6 +321,11 @@ class Dealers:
         with psycopg.connect(self.postgres.url(self._name())) as link:
             rows = link.execute("SELECT position, entry FROM entries ORDER BY position").fetchall()
             size = (link.execute("SELECT size FROM writer").fetchone() or (0,))[0]
+            mixed = link.execute("SELECT epoch, lease FROM interleaved").fetchall()
+            epochs = link.execute("SELECT count(DISTINCT epoch), count(*) FROM written").fetchone() or (0, 0)
+        found += [f"a transaction of epoch {epoch} was committed in epoch {lease}" for epoch, lease in mixed]
+        if epochs[1] < len(self.answered) / TABLES:
+            found.append(f"{len(self.answered)} answers, and only {epochs[1]} transactions were seen")
         if [position for position, _ in rows] != list(range(size)):
             found.append(f"the log says {size} entries, and has others")
         tree, roots = CompactRange(), [CompactRange().root()]
@@ -324,9 +380,17 @@ class Dealers:
         return run_tool("audit", "verify", self.writer.data / "public", "--key", self.dealers[0].verifier_key())
 
 
+def _stalled() -> float:
+    """Returns the seconds for which anybody on this machine has waited for a processor; 0 where nobody counts them."""
+    try:
+        return int(Path("/proc/pressure/cpu").read_text().split("total=")[1].split()[0]) / 1e6
+    except OSError:
+        return 0.0
+
+
 @contextmanager
-def dealers(postgres: Postgres, folder: Path, seed: int = 1) -> Iterator[Dealers]:
-    made = Dealers(postgres, folder, seed)
+def dealers(postgres: Postgres, folder: Path, seed: int = 1, **options: Any) -> Iterator[Dealers]:
+    made = Dealers(postgres, folder, seed, **options)
     try:
         yield made
     finally:

@@ -1,20 +1,27 @@
-"""`dealer` as it is, but that it stops itself, by SIGSTOP, at the point that the file named by `STOP_AT` names."""
+"""`dealer` as it is, but that it stops itself, by SIGSTOP, at the point that the file named by `STOP_AT` names.
+
+Each of its transactions leaves the epoch under which it writes in the table `written`, whose trigger holds that against
+the lease at the very end of the commit. With `FENCE=plain` its fence is a plain SELECT.
+"""
 
 import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from dealer.cli import main
 from dealer.store.interface import Batch
+from dealer.store.postgres.contender import Contender
 from dealer.store.postgres.store import PostgresStore
+from tests.storm.plain_fence import make_plain
 
 _FILE = Path(os.environ["STOP_AT"])
-_commit, _fenced = PostgresStore.commit, PostgresStore.fenced
+_commit, _fenced, _statement = PostgresStore.commit, PostgresStore.fenced, PostgresStore._fenced_statement
+_open_store = Contender.open_store
 
 
 def _is_here(label: str) -> bool:
@@ -47,10 +54,16 @@ def commit(store: PostgresStore, batch: Batch) -> None:
     stop("answers")
 
 
+def fenced_statement(store: PostgresStore, statement: str, values: Mapping[str, object]) -> None:
+    head, last, _ = statement.rpartition("\nSELECT beat, now FROM f")
+    _statement(store, f"{head}, w AS (INSERT INTO written SELECT %(epoch)s FROM f){last}", values)
+
+
 @contextmanager
 def fenced(store: PostgresStore, change: str = "", **values: object) -> Iterator[datetime]:
     """Makes housekeeping's transaction, and stops within it, or within a COPY of it."""
     with _fenced(store, change, **values) as now:
+        store.link.execute("INSERT INTO written VALUES (%s)", (store.epoch,))
         stop("housekeeping")
         if _is_here("copy"):
             with store.link.cursor().copy("COPY seen FROM STDIN") as copy:
@@ -60,8 +73,17 @@ def fenced(store: PostgresStore, change: str = "", **values: object) -> Iterator
         yield now
 
 
+def open_plain(contender: Contender) -> PostgresStore:
+    store = _open_store(contender)
+    make_plain(store)
+    return store
+
+
 if __name__ == "__main__":
     PostgresStore.commit = commit  # type: ignore[method-assign, assignment]
     PostgresStore.fenced = fenced  # type: ignore[method-assign, assignment]
+    PostgresStore._fenced_statement = fenced_statement  # type: ignore[method-assign, assignment]
+    if os.environ.get("FENCE") == "plain":
+        Contender.open_store = open_plain  # type: ignore[method-assign, assignment]
     sys.argv[0] = "dealer"
     main()

@@ -40,7 +40,9 @@ def test_nothing_is_lost_changed_or_given_twice(tmp_path):
         assert statistics.median(made.takeovers) < TAKEOVER_SECONDS
 
 
+@pytest.mark.soak
 def test_with_a_plain_select_for_a_fence_it_fails(postgres, tmp_path):
+    """In each run of the tests the same is asked of whole dealers."""
     with storm(postgres, tmp_path, "plain") as made:
         for _ in range(2):
             made.stop_at("housekeeping")

@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,10 @@ from dealer.store.interface import Answer, Batch, LeaseLost, StoreError, TableRo
 from dealer.store.postgres.contender import Contender, Terms
 from dealer.store.postgres.link import Database, Replication, store_errors
 from dealer.store.postgres.store import PostgresStore
+from tests.storm.plain_fence import make_plain
 
 LABELS = ("before", "half", "sent", "answers", "housekeeping", "copy")
 LEASE_SECONDS = 0.6
-_PLAIN = """
-SELECT beat, clock_timestamp() AS now FROM writer WHERE one AND epoch = %(epoch)s AND holder = %(me)s
-  AND %(lease)s > 0 {also}
-"""
 _TEND_SECONDS = 0.3
 _PADDING = b"." * (1 << 18)  # more than a socket takes at once: so a statement can be sent by half
 
@@ -65,7 +61,7 @@ class Writer:
         row = store.table("t")
         self.number = row.number if row else 0
         if self.plain:
-            _break(store)
+            make_plain(store)
         buffer = socket.socket(fileno=os.dup(store.link.fileno()))
         buffer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 13)
         buffer.close()
@@ -134,23 +130,6 @@ class Writer:
         self.number = number
         answer = {"number": number, "epoch": store.epoch, "salt": "", "index": None}
         return {"id": os.urandom(16).hex(), "answer": answer, "note": store.checkpoint()}
-
-
-def _break(store: PostgresStore) -> None:
-    """Makes the fence a plain SELECT, with the same condition; batches change the row behind it, by nobody's leave."""
-    whole = store._fenced_statement
-
-    def fence(change: str = "", also: str = "") -> str:
-        return _PLAIN.format(also=also)
-
-    def unfenced(statement: str, values: Mapping[str, object]) -> None:
-        size = ", size = %(size)s, note = %(note)s" if "size" in values else ""
-        row = f"beat = writer.beat + 1, expires = clock_timestamp() + make_interval(secs => %(lease)s){size}"
-        head, last, _ = statement.rpartition("\nSELECT beat, now FROM f")
-        whole(f"{head}, x AS (UPDATE writer SET {row} FROM f WHERE one){last}", values)
-
-    store.lease.fence = fence  # type: ignore[method-assign]
-    store._fenced_statement = unfenced  # type: ignore[method-assign]
 
 
 def main(folder: str, url: str, fence: str) -> None:

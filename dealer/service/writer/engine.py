@@ -179,12 +179,16 @@ class Engine:
         self._taken = True
         self._backlog.put("", _Pending(lambda unit: None, None, lambda value, error: None, ""))
 
-    def stand_by(self, why: Callable[[], Refused]) -> None:
-        """Notes that another dealer writes, or may: nothing is carried out any more until `lead`. On any thread."""
+    def stand_by(self, why: Callable[[], Refused], text: str) -> None:
+        """Notes that another dealer writes, or may: nothing is carried out any more until `lead`. On any thread.
+
+        Whoever notices first, the writer or what looks at the lease, has it logged why.
+        """
         if self.health.standing not in (why, log_conflict):
             leading = self.health.standing is None
             self.health.standing = why
             if leading:
+                _tell(_log.error, "this dealer writes no more", error=text)
                 self._hop(self._observer.stood_down, why())
             self._hop(self._observer.health_changed)
 
@@ -355,11 +359,9 @@ class Engine:
     def _stand_down(self, batch: list[_Pending], why: Callable[[], Refused], text: str) -> None:
         """Lets go of the store, and refuses a batch: none of it is durable, nor may be answered from memory."""
         self._taken = False
-        if self.health.standing is None:
-            _tell(_log.error, "this dealer writes no more", error=text)
         self.state.let_go()
         if self.health.standing is None or why is log_conflict:
-            self.stand_by(why)
+            self.stand_by(why, text)
         if why is log_conflict:
             self.on_conflict()
         self._set_health(storage=True)

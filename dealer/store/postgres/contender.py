@@ -59,7 +59,7 @@ class Contender:
         keyring: the dealer's keys at rest.
         lease: what it holds.
         on_taken: called once it has taken the lease: the writer is to open the store.
-        on_lost: called once it holds the lease no more.
+        on_lost: called, with the reason, once it holds the lease no more.
         on_lapsed: called, again and again, with whether its lease has run out by its own clock and is not renewed yet.
         on_standby: called after each look that shows another dealer at work.
         on_conflict: called, with the reason, where the database has gone back.
@@ -80,7 +80,7 @@ class Contender:
         self.lease = Lease(database, self.keyring.dealer.hex(), terms.lease_seconds)
         self.memory = Memory(folder / "seen", database.replication)
         self.on_taken: Callable[[], None] = lambda: None
-        self.on_lost: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[str], None] = lambda why: None
         self.on_lapsed: Callable[[bool], None] = lambda lapsed: None
         self.on_standby: Callable[[], None] = lambda: None
         self.on_conflict: Callable[[str], None] = lambda why: None
@@ -226,9 +226,9 @@ class Contender:
                 else:
                     self._contend()
                 self._failing = False
-            except LeaseLost:
+            except LeaseLost as error:
                 if not self.lease.epoch:  # else the writer has taken it anew meanwhile
-                    self.on_lost()
+                    self.on_lost(str(error))
             except LogConflict as error:
                 self._conflict = True
                 _log.critical("the database has gone back, or is another log's", error=str(error))

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import structlog
 
 from dealer.store.postgres.arrays import Bytes, Ints
 from dealer.store.postgres.keyring import DataKey, Keyring, Wrap
+from dealer.store.postgres.lease import own_clock
 from dealer.store.postgres.link import Link, store_errors
 from dealer.store.postgres.vouching import Registration, Unvouched, is_timely
 from dealer.store.vault import Purpose
@@ -16,20 +18,43 @@ ALIVE_SECONDS = 10
 _log = structlog.get_logger()
 
 _DEALERS = """
-SELECT dealer, generation, note, alive > clock_timestamp() - make_interval(secs => 10) FROM dealers"""
+SELECT dealer, generation, note, alive, alive > clock_timestamp() - make_interval(secs => 10) FROM dealers"""
 _REGISTER = """
 INSERT INTO dealers VALUES (%(dealer)s, %(generation)s, %(note)s, clock_timestamp())
   ON CONFLICT (dealer, generation) DO UPDATE SET note = excluded.note, alive = excluded.alive"""
 _WRAPPED = "SELECT key FROM wraps WHERE dealer = %(dealer)b AND generation >= %(generation)s"
-_OLDEST_SEED = "SELECT extract(epoch FROM clock_timestamp() - min(made))::float8 FROM keys WHERE purpose = 'seed'"
+_AGES = """
+SELECT id, purpose, generation, extract(epoch FROM clock_timestamp() - made)::float8 FROM keys ORDER BY made"""
 _KEYS = """
 SELECT k.id, k.purpose, k.generation, k.note, w.generation, w.bytes FROM keys k
   LEFT JOIN wraps w ON w.key = k.id AND w.dealer = %(dealer)s"""
 
 
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """The last sign of another dealer's life: as written, since when on the own clock, and whether that was seen."""
+
+    written: datetime
+    since: float
+    seen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAge:
+    """A data key as it is registered, and for how many seconds it is there."""
+
+    id: int
+    purpose: str
+    generation: int
+    seconds: float
+
+
 @dataclass(slots=True)
 class Registry:
     """What one dealer knows of the others. It believes no row that the log's key has not signed.
+
+    Who lives and how old a key is it counts on its own clock from when it first saw them: a database clock that jumps
+    neither buries a dealer nor has one live on, and keeps no key for longer.
 
     Attributes:
         keyring: the dealer's own.
@@ -42,6 +67,8 @@ class Registry:
     clock: Callable[[], float] = time.time
     _known: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
     _signed: dict[int, float] = field(default_factory=dict)
+    _signs: dict[tuple[bytes, int], _Sign] = field(default_factory=dict)
+    _made: dict[int, float] = field(default_factory=dict)
 
     def register(self, link: Link, generation: int) -> None:
         """Registers this dealer for a generation and the next one, and says that it is alive.
@@ -63,6 +90,7 @@ class Registry:
             self._signed[each] = now
         with store_errors():
             link.execute("UPDATE dealers SET alive = clock_timestamp() WHERE dealer = %b", (ring.dealer,))
+        self._others(link)
 
     def mine(self, generation: int) -> Registration:
         """Returns this dealer's own registration, as it would sign it now."""
@@ -85,9 +113,20 @@ class Registry:
         Raises:
             StoreError: the database does not answer.
         """
+        return max((each.seconds for each in self.ages(link) if each.purpose == Purpose.SEED), default=0.0)
+
+    def ages(self, link: Link) -> list[KeyAge]:
+        """Returns all data keys, the oldest first.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
         with store_errors():
-            row = link.execute(_OLDEST_SEED, binary=True).fetchone()
-        return 0.0 if row is None or row[0] is None else float(row[0])
+            rows = link.execute(_AGES, binary=True).fetchall()
+        now = own_clock()
+        made = {id_: min(self._made.get(id_, now), now - said) for id_, _, _, said in rows}
+        self._made = made
+        return [KeyAge(id_, purpose, generation, now - made[id_]) for id_, purpose, generation, _ in rows]
 
     def alive(self, link: Link, generation: int, current: int) -> list[Registration]:
         """Returns the registrations for a generation of dealers that are alive, without this one's.
@@ -97,21 +136,38 @@ class Registry:
             generation: for which they are asked.
             current: the generation now; of another than this and the next one none is taken.
         """
+        if generation not in (current, current + 1):
+            return []
+        rows = [(dealer, note) for dealer, of, note in self._others(link) if of == generation]
+        found = [self._accepted(dealer, generation, note) for dealer, note in rows]
+        return [each for each in found if each is not None]
+
+    def _others(self, link: Link) -> list[tuple[bytes, int, str]]:
+        """Returns the rows of other dealers that are alive: those that have given a sign within the last 10 seconds.
+
+        Of one that was not seen before the database says it; from then on the own clock.
+        """
         with store_errors():
             rows = link.execute(_DEALERS, binary=True).fetchall()
-        found = list[Registration]()
-        for dealer, of, note, is_alive in rows:
-            asked_for = of == generation and of in (current, current + 1)
-            if asked_for and is_alive and bytes(dealer) != self.keyring.dealer:
-                one = self._accepted(bytes(dealer), of, note)
-                found += [] if one is None else [one]
+        now, signs, found = own_clock(), dict[tuple[bytes, int], _Sign](), list[tuple[bytes, int, str]]()
+        for data, of, note, written, recent in rows:
+            dealer = bytes(data)
+            if dealer == self.keyring.dealer:
+                continue
+            before = self._signs.get((dealer, of))
+            if before is None:
+                sign = _Sign(written, now if recent else now - ALIVE_SECONDS, seen=False)
+            else:
+                sign = before if before.written == written else _Sign(written, now, seen=True)
+            signs[dealer, of] = sign
+            if now - sign.since < ALIVE_SECONDS:
+                found.append((dealer, of, note))
+        self._signs = signs
         return found
 
     def others_alive(self, link: Link) -> int:
         """Returns how many other dealers say that they are alive, registered for whatever generation."""
-        with store_errors():
-            rows = link.execute(_DEALERS, binary=True).fetchall()
-        return len({bytes(dealer) for dealer, *_, alive in rows if alive and bytes(dealer) != self.keyring.dealer})
+        return len({dealer for dealer, *_ in self._others(link)})
 
     def _accepted(self, dealer: bytes, generation: int, note: str) -> Registration | None:
         try:
@@ -152,11 +208,12 @@ class Registry:
         self.forget_below(generation)
 
     def another_has_all(self, link: Link, generation: int) -> bool:
-        """Tells whether another dealer that is alive has every wrap: it can go on alone."""
+        """Tells whether another dealer that was seen to live has every wrap: it can go on alone."""
         with store_errors():
             total = {id_ for (id_,) in link.execute("SELECT id FROM keys").fetchall()}
             rows = link.execute("SELECT dealer, key FROM wraps", binary=True).fetchall()
-        others = {each.dealer for each in self.alive(link, generation, generation)}
+        alive = {each.dealer for each in self.alive(link, generation, generation)}
+        others = {dealer for dealer in alive if self._signs[dealer, generation].seen}
         return any(total <= {key for dealer, key in rows if bytes(dealer) == other} for other in others)
 
     def begin_anew(self) -> None:

@@ -8,6 +8,7 @@ from dealer.store.interface import StoreError
 from dealer.store.postgres import schema
 from dealer.store.postgres.arrays import Ints
 from dealer.store.postgres.keyring import DataKey, Wrap
+from dealer.store.postgres.lease import own_clock
 from dealer.store.postgres.link import store_errors
 from dealer.store.postgres.registry import Registry, insert_keys, insert_wraps
 from dealer.store.postgres.store import PostgresStore
@@ -18,8 +19,6 @@ _WAIT_FOR_OTHERS_SECONDS = 10.0
 _SLACK_SECONDS = 3600.0
 """An answer key is used for an hour, and for as long as nobody comes to change it: so much longer it is kept."""
 
-_AGES = """
-SELECT id, purpose, generation, extract(epoch FROM clock_timestamp() - made)::float8 FROM keys ORDER BY made"""
 _GONE = """
 DELETE FROM keys WHERE purpose = 'answer' AND keep_until <= clock_timestamp()
   AND extract(epoch FROM keep_until) <= %(now)s AND made < to_timestamp(%(needed)s) AND id <> %(current)s
@@ -53,13 +52,13 @@ class Upkeep:
         ring, generation = self.store.keyring, self.store.row.generation
         ring.seed = ring.answer = None
         self.registry.learn(self.store.link)
-        for id_, purpose, of, age in self._ages():
-            key = ring.key(id_)
+        for each in self.registry.ages(self.store.link):
+            key = ring.key(each.id)
             if key is None:
                 continue
-            if purpose == Purpose.SEED and of == generation:
+            if each.purpose == Purpose.SEED and each.generation == generation:
                 ring.seed = key
-            if purpose == Purpose.ANSWER and age < self.answer_key_seconds:
+            if each.purpose == Purpose.ANSWER and each.seconds < self.answer_key_seconds:
                 ring.answer = key
         self.tend()
 
@@ -67,11 +66,10 @@ class Upkeep:
         """Does what is due: days, the hour's key, wraps for who has joined, and the change of generation."""
         self._make_days()
         ring = self.store.keyring
-        ages = self._ages()
         missing = list[Purpose]()
         if ring.seed is None:
             missing.append(Purpose.SEED)
-        age = {id_: seconds for id_, _, _, seconds in ages}
+        age = {each.id: each.seconds for each in self.registry.ages(self.store.link)}
         if ring.answer is None or age.get(ring.answer.id, self.answer_key_seconds) >= self.answer_key_seconds:
             missing.append(Purpose.ANSWER)
         if missing:
@@ -119,7 +117,7 @@ class Upkeep:
                     store.link.execute(statement.encode())
         for id_ in gone:
             store.answer_keys.pop(id_, None)
-        kept = {id_ for id_, *_ in self._ages()}
+        kept = {each.id for each in self.registry.ages(store.link)}
         store.keyring.forget_all_but(kept)
         return bool(gone)
 
@@ -127,11 +125,6 @@ class Upkeep:
         """Tells whether every key that sealed answers on a day has gone."""
         end = _start_of(day + timedelta(days=1))
         return end < self.store.lease.now() and all(made >= end for made in self.store.answer_keys.values())
-
-    def _ages(self) -> list[tuple[int, str, int, float]]:
-        with store_errors():
-            rows = self.store.link.execute(_AGES, binary=True).fetchall()
-        return [(id_, purpose, generation, age) for id_, purpose, generation, age in rows]
 
     def _make_days(self) -> None:
         link = self.store.link
@@ -211,7 +204,7 @@ class Upkeep:
         if seed is None or store.row.clean != store.row.generation or age.get(seed.id, 0.0) < self.registry.period:
             self._due_since = None
             return False
-        now = store.lease.now()
+        now = own_clock()
         self._due_since = now if self._due_since is None else self._due_since
         ready = len(self.registry.alive(store.link, store.row.generation + 1, store.row.generation))
         return ready >= self.registry.others_alive(store.link) or now - self._due_since >= _WAIT_FOR_OTHERS_SECONDS

@@ -15,13 +15,14 @@ from dealer.store.datadir import lies_in_memory
 from dealer.store.interface import Answer, Batch, HandRow, LeaseLost, Sealed
 from dealer.store.postgres import schema
 from dealer.store.postgres.keyring import Keyring, Wrap
-from dealer.store.postgres.lease import Lease, look
+from dealer.store.postgres.lease import Lease, look, own_clock
 from dealer.store.postgres.link import Database, Replication
 from dealer.store.postgres.registry import Registry
 from dealer.store.postgres.store import PostgresStore
 from dealer.store.postgres.upkeep import Upkeep
 from dealer.store.postgres.vouching import Registration
 from dealer.store.vault import Purpose, SealLost
+from tests.postgres import SETTABLE_CLOCK
 
 ORIGIN = "keys.invalid/x"
 PERIOD = 1800.0
@@ -327,7 +328,7 @@ def test_a_planted_data_key_is_refused(pair, signer):
         "secrets = (SELECT secrets FROM hands o WHERE o.hand <> hands.hand AND closed IS NULL LIMIT 1)",
         "mac = NULL",
         "mac = (SELECT mac FROM hands o WHERE o.hand <> hands.hand AND closed IS NULL LIMIT 1)",
-        "secrets = overlay(secrets placing '\\x00' from 20)",
+        "secrets = set_byte(secrets, 19, get_byte(secrets, 19) # 1)",
     ],
 )
 def test_a_row_changed_from_outside_is_never_dealt_from(pair, change):
@@ -370,6 +371,35 @@ def test_an_answer_is_bound_to_its_caller_request_body_and_hand(pair):
         first.link.execute("UPDATE answers SET caller = 'room', body = %b, hand = %b", (bytes(32), hand(1)))
     (found,) = first.store.answers([("room", request)]).values()
     assert found.open() == b"answer of " + hand(1)
+
+
+def set_clock(link, hours):
+    link.execute(SETTABLE_CLOCK)
+    link.execute(f"SET search_path = public, pg_catalog; UPDATE clock SET shift = '{hours} h'")
+
+
+def test_a_database_clock_that_is_set_forth_buries_nobody(pair):
+    first, second = pair
+    set_clock(first.link, 1)
+    first.upkeep.tend()
+    assert first.store.row.generation == 2
+    query = "SELECT count(*) FROM wraps WHERE dealer = %b AND generation = 2"
+    of_second = first.link.execute(query, (second.keyring.dealer,)).fetchone()
+    assert of_second == (3,), "of the seeds' key and of two of answers: it has given a sign by the own clock"
+
+
+def test_a_database_clock_that_is_set_back_keeps_no_key_and_no_dealer_for_longer(pair, monkeypatch):
+    first, _ = pair
+    first.registry.register(first.link, 1)
+    first.upkeep.tend()
+    set_clock(first.link, -1)
+    later = own_clock() + PERIOD + 1
+    monkeypatch.setattr("dealer.store.postgres.registry.own_clock", lambda: later)
+    assert first.registry.alive(first.link, 1, 1) == [], "nobody has heard of it for half an hour"
+    assert not first.registry.another_has_all(first.link, 1)
+    assert first.registry.oldest_seed_seconds(first.link) > PERIOD
+    first.upkeep.tend()
+    assert first.store.row.generation == 2
 
 
 def test_secrets_do_not_print(pair):

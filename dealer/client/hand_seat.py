@@ -258,7 +258,7 @@ class HandSeat:
         It is good whenever the room presents it: it is given when the player wants to be seen.
 
         Raises:
-            UsageError: these are not cards of its own, or none has opened yet.
+            UsageError: these are not cards of its own, none has opened yet, or a check has failed.
             CheckError: `lifecycle`: the hand is closed in the log.
         """
         await self._require_in_play()
@@ -270,7 +270,7 @@ class HandSeat:
         """Consents to the showdown, at any time; it is honoured once no other sealed seat can bet any more.
 
         Raises:
-            UsageError: no card of its own has opened yet.
+            UsageError: no card of its own has opened yet, or a check has failed.
             CheckError: `lifecycle`: the hand is closed in the log.
         """
         await self._require_in_play()
@@ -356,7 +356,7 @@ class HandSeat:
             folder.keep(self.hand_id, name, proven)
 
     def _checked(self, cards: Sequence[types_pb2.Card] = ()) -> AbstractContextManager[None]:
-        return evidence.keeping(self._evidence, self._log.folder.evidence, cards)
+        return self._own.held(evidence.keeping(self._evidence, self._log.folder.evidence, cards))
 
 
 def _read(kind: type[M], data: bytes) -> M:

@@ -1,6 +1,7 @@
 """A player's own key for one seat of one hand: what it opens, and what its player consents to and proves (SEATS.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from cryptography.exceptions import InvalidTag
@@ -51,7 +52,7 @@ class Sealed:
     """One sealed seat of one hand.
 
     HPKE does not say who sealed an envelope. So a secret is believed, and anything said under it, only once a card of
-    the seat has opened under it against its commitment.
+    the seat has opened under it against its commitment. And nothing more is said once a check has failed.
 
     Attributes:
         seat: the seat.
@@ -67,9 +68,24 @@ class Sealed:
         self._hand = b""
         self._secret: bytes | None = None
         self._believed = False
+        self._failed = ""
 
     def __repr__(self) -> str:
         return f"<Sealed {self.seat}>"
+
+    @contextmanager
+    def held(self, checked: AbstractContextManager[None]) -> Iterator[None]:
+        """Lets a check of the hand that fails end the seat's word: it consents to nothing and proves nothing after it.
+
+        Args:
+            checked: what gives a failed check its evidence.
+        """
+        try:
+            with checked:
+                yield
+        except CheckError as error:
+            self._failed = self._failed or str(error)
+            raise
 
     def require_key(self, state: HandState) -> None:
         """Checks that an offer or a commit names this very key at this seat.
@@ -139,7 +155,7 @@ class Sealed:
         """Consents to have exactly these cards of the seat's turned up in one request.
 
         Raises:
-            UsageError: no card has opened yet, or one of these is not a down card of the seat.
+            UsageError: no card has opened yet, a check has failed, or one of these is not a down card of the seat.
         """
         strange = sorted(set(positions) - self.cards.keys())
         if strange or not positions or len(set(positions)) != len(positions):
@@ -152,7 +168,7 @@ class Sealed:
         """Consents to the showdown: any time, honoured once it has come.
 
         Raises:
-            UsageError: no card has opened yet.
+            UsageError: no card has opened yet, or a check has failed.
         """
         return self._consent(sealing.showdown_consent(self._hand, self._trusted()), showdown=True)
 
@@ -168,7 +184,7 @@ class Sealed:
             amount: in chips.
 
         Raises:
-            UsageError: no card has opened yet.
+            UsageError: no card has opened yet, or a check has failed.
         """
         return sealing.act_proof(self._hand, self._trusted(), sequence, action, amount)
 
@@ -179,6 +195,8 @@ class Sealed:
         return sealing.act_proof(self._hand, self._secret, 0, sealing.WATCH, 0)
 
     def _trusted(self) -> bytes:
+        if self._failed:
+            raise UsageError(f"seat {self.seat} says nothing more in a hand in which a check failed: {self._failed}")
         if self._secret is None or not self._believed:
             said = f"seat {self.seat} says nothing under a secret by which no card of its own has opened"
             raise UsageError(said)

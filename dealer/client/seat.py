@@ -250,7 +250,8 @@ class Seat:
             amount: the seat's total on this street afterwards; None: the option's own, if it has one of this name.
 
         Raises:
-            UsageError: the seat is not asked, or not that; or it is sealed, and no card of its own has opened.
+            UsageError: the seat is not asked, or not that; or it is sealed, and no card of its own has
+                opened or a check has failed.
             CheckError: `lifecycle`: a sealed seat's hand is closed in the log, and played on to its player.
             CallError: refused, such as `OUT_OF_TURN` if its time ran out meanwhile; or not answered.
         """

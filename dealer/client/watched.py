@@ -90,9 +90,10 @@ class WatchedHand:
         """Where the certified hand stands; there once the first event has come."""
         return self._state
 
-    def checked(self) -> AbstractContextManager[None]:
-        """Gives a check that fails its evidence: all that is known of the hand."""
-        return evidence.keeping(self._evidence, self._log.folder.evidence)
+    def checked(self, cards: Sequence[types_pb2.Card] = ()) -> AbstractContextManager[None]:
+        """Gives a check that fails its evidence: all that is known of the hand, and the cards at hand."""
+        keeping = evidence.keeping(self._evidence, self._log.folder.evidence, cards)
+        return keeping if self._own is None else self._own.held(keeping)
 
     async def take(self, event: pb.TableEvent) -> tuple[Card, ...]:
         """Checks an event: receipts, positions, commitments, and at the end what the close reveals.
@@ -105,7 +106,7 @@ class WatchedHand:
             CallError: the dealer did not answer when it was asked for a consistency proof.
         """
         messages = event.street_dealt.cards or event.hand_shown.cards
-        with evidence.keeping(self._evidence, self._log.folder.evidence, messages):
+        with self.checked(messages):
             require(
                 event.sequence == self.sequence + 1, "dealing", f"event {event.sequence} came after {self.sequence}"
             )
@@ -212,7 +213,7 @@ class WatchedHand:
         Raises:
             CheckError: `entropy`: the note does not hold, or the deck was committed without the value.
         """
-        with evidence.keeping(self._evidence, self._log.folder.evidence):
+        with self.checked():
             hand = hand_text(self._state.hand)
             checks.check_acknowledgement(note, Acknowledgement(hand, contributor, value), self._log.verifier)
             self._acknowledged[contributor] = value

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,10 @@ async def test_a_lie_of_the_room_is_found_by_name(served: tuple[Dealer, Client, 
         await seat.take(changed(hand.view(1), lie))
     assert caught.value.check == check
     assert caught.value.evidence is not None
+    with suppress(CheckError):
+        await seat.take(hand.view(1))
+    with pytest.raises(UsageError):  # the truth comes too late: nothing is said in such a hand
+        await seat.consent_to_showdown()
 
 
 async def test_a_key_that_was_swapped_or_dropped_is_found_and_the_entry_proves_it(

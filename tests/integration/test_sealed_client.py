@@ -194,6 +194,21 @@ async def test_a_key_that_was_swapped_or_dropped_is_found_and_the_entry_proves_i
         await seat.consent([0])
 
 
+async def test_no_value_goes_out_for_an_offer_with_another_key(served: tuple[Dealer, Client, Client]) -> None:
+    _, room, player = served
+    mine = Contribution.draw("t", 1, "seat-1")
+    for key in (SeatKey.draw().public, None):
+        keys = {2: SeatKey.draw().public, **({1: key} if key else {})}
+        hand = await room.open_hand("t", [1, 2], reveal="sealed", invited={"seat-1": mine.commitment}, seat_keys=keys)
+        seat = player.hand_seat(1, SeatKey.draw(), table="t", contribution=mine)
+        with pytest.raises(CheckError) as caught:
+            await seat.take(hand.view(1))
+        assert caught.value.check == "lifecycle"
+        with pytest.raises(UsageError, match="before the offer has come"):
+            seat.value()
+        await hand.void()
+
+
 async def test_an_envelope_of_another_hand_does_not_open(served: tuple[Dealer, Client, Client]) -> None:
     _, room, player = served
     key = SeatKey.draw()
@@ -347,6 +362,41 @@ async def test_a_sealed_seat_is_held_to_its_table_reveal_and_key(served: tuple[D
         assert caught.value.check == check
     with pytest.raises(CheckError, match="does not open"):
         player.sealed_seat(table.hand_id, 1, keys[1], table="t", reveal="public", envelope=bytes(80))
+
+
+async def test_a_key_that_the_room_dropped_at_the_referees_table_is_found(
+    served: tuple[Dealer, Client, Client],
+) -> None:
+    """The room starts the hand without it, and watches with the token that it was given instead."""
+    _, room, player = served
+    table = await room.start_hand("t", STACKS, STAKES)
+
+    async def told(request: bytes) -> AsyncIterator[bytes]:
+        asked = table_pb2.WatchHandRequest.FromString(request)
+        asked.token = table.tokens[1]
+        async for data in table.relay(asked.SerializeToString()):
+            yield data
+
+    for way, error in ((None, CallError), (Through(table.pass_on, told), CheckError)):
+        seat = player.sealed_seat(table.hand_id, 1, SeatKey.draw(), table="t", reveal="public", through=way)
+        with pytest.raises(error, match="was dropped" if way else "token") as caught:
+            await seat.next()
+        assert not isinstance(caught.value, CheckError) or caught.value.check == "lifecycle"
+
+
+async def test_a_hand_that_was_voided_to_look_at_it_is_void_in_the_log(served: tuple[Dealer, Client, Client]) -> None:
+    _, room, player = served
+    keys = keys_of(1, 2)
+    table = await room.start_hand("t", STACKS, STAKES, seat_keys=public(keys))
+    seat = player.sealed_seat(table.hand_id, 1, keys[1], table="t", reveal="public")
+    while not seat.cards_of(1):
+        await seat.next()
+    await table.void()
+    async for _ in seat.events():
+        pass
+    assert seat.closed is not None
+    assert seat.closed.content["outcome"] == "void"
+    assert not seat.options
 
 
 async def test_a_test_record_is_refused_unless_asked_for(tmp_path: Path) -> None:

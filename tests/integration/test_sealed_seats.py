@@ -12,18 +12,7 @@ from dealer.core.seed import contribution_commitment
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.running import STREETS, Room, Running, error_info, rid, run_tool, running
-from tests.integration.sealed_seats import SealedSeat
-
-_SMALL_ORDER = (
-    bytes(32),
-    (1).to_bytes(32, "little"),
-    (2**255 - 19 - 1).to_bytes(32, "little"),
-    (2**255 - 19).to_bytes(32, "little"),
-    (2**255 - 19 + 1).to_bytes(32, "little"),
-    bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
-    bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
-    bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f11d7"),
-)
+from tests.integration.sealed_seats import SealedSeat, bad_keys
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +94,8 @@ def test_nothing_is_turned_up_without_consent(room: Room) -> None:
     one, two, three = ([card.position for card in down(cards, seat)] for seat in (1, 2, 3))
     first, second = players[1], players[2]
     foreign = pb.SeatConsent(seat=3, mac=first.consent(*one).mac)
+    before, then = opened(room, "consents-before", (1, 2, 3), (1, 2))
+    room.deal(before.hand_id, t.STREET_THIRD)
     wrong = {
         "none": ([*one], []),
         "beside an open seat": ([*one, *three], []),
@@ -112,6 +103,13 @@ def test_nothing_is_turned_up_without_consent(room: Room) -> None:
         "for more positions": ([one[0]], [first.consent(*one)]),
         "for fewer positions": ([*one], [first.consent(one[0])]),
         "another seat's": ([*one], [pb.SeatConsent(seat=1, mac=second.consent(*one).mac)]),
+        "of another hand": ([*one], [then[1].consent(*one)]),
+        "longer": ([*one], [pb.SeatConsent(seat=1, mac=first.consent(*one).mac + bytes(1))]),
+        "in hex": ([*one], [pb.SeatConsent(seat=1, mac=first.consent(*one).mac.hex().encode())]),
+        "one byte": ([*one], [pb.SeatConsent(seat=1, mac=bytes(1))]),
+        "endless": ([*one], [pb.SeatConsent(seat=1, mac=bytes(1 << 16))]),
+        "of no seat": ([*one], [first.consent(*one), pb.SeatConsent(mac=first.consent(*one).mac)]),
+        "of a seat past two bytes": ([*one], [pb.SeatConsent(seat=65_537, mac=first.consent(*one).mac)]),
         "cut short": ([*one], [pb.SeatConsent(seat=1, mac=first.consent(*one).mac[:31])]),
         "empty": ([*one], [pb.SeatConsent(seat=1)]),
         "for a proof": ([*one], [pb.SeatConsent(seat=1, mac=first.proof(0, "leave"))]),
@@ -125,7 +123,7 @@ def test_nothing_is_turned_up_without_consent(room: Room) -> None:
     for name, (positions, consents) in wrong.items():
         code, reason, seat = refused(lambda p=positions, c=consents: show(room, id_, p, *c))  # type: ignore[misc]
         assert (code, reason) == _MISSING, name
-        assert seat in ("1", "2", "3"), name
+        assert seat in ("0", "1", "2", "3", "65537"), name
     assert {card.face for card in down(room.get(id_).cards, 1)} == {t.FACE_DOWN}, "nothing has changed"
     turned = show(room, id_, [*one, *three], first.consent(*one)).cards
     assert all(card.card and not card.sealed for card in turned)
@@ -168,26 +166,24 @@ def test_a_seat_that_is_alone_shows_by_its_own_word(room: Room) -> None:
     show(room, id_, own[1:], players[1].consent(*own[1:]))
 
 
-@pytest.mark.parametrize("key", [*_SMALL_ORDER, b"", bytes(31), b"\x09" * 33], ids=lambda key: key.hex()[:8] or "empty")
-def test_a_key_that_seals_nothing_is_refused(room: Room, key: bytes) -> None:
-    keys = [SealedSeat(2).brought, t.SeatKey(seat=3, key=key)]
-    call = lambda: room.open("keys", seats=(1, 2, 3), reveal=t.REVEAL_SEALED, seat_keys=keys)
-    assert refused(call) == ("INVALID_ARGUMENT", "INVALID_SEAT_KEY", "3")
-
-
-def test_a_seat_or_a_key_that_does_not_belong_is_refused(room: Room) -> None:
+def test_a_key_that_does_not_belong_is_refused_and_nothing_changes(room: Room) -> None:
+    request = rid()
+    for name, (keys, seat) in bad_keys().items():
+        fields = {"seats": (1, 2, 3), "reveal": t.REVEAL_SEALED, "request_id": request, "seat_keys": keys}
+        found = refused(lambda fields=fields: room.open("keys", **fields))
+        assert found == ("INVALID_ARGUMENT", "INVALID_SEAT_KEY", str(seat)), name
     one, two = SealedSeat(1), SealedSeat(2)
-    for keys, seat in (
-        ([one.brought, t.SeatKey(seat=4, key=two.key.public)], "4"),
-        ([t.SeatKey(key=one.key.public)], "0"),
-        ([one.brought, t.SeatKey(seat=1, key=two.key.public)], "1"),
-        ([one.brought, t.SeatKey(seat=2, key=one.key.public)], "2"),
-    ):
-        call = lambda keys=keys: room.open("keys", seats=(1, 2, 3), reveal=t.REVEAL_SEALED, seat_keys=keys)
-        assert refused(call) == ("INVALID_ARGUMENT", "INVALID_SEAT_KEY", seat)
     public = lambda: room.open("keys", seats=(1, 2, 3), seat_keys=[one.brought])
     assert refused(public)[:2] == ("INVALID_ARGUMENT", "SEATS_NEED_SEALED")
-    assert room.open("keys", seats=(1, 2, 3)).number == 1, "no refusal used a number up"
+    fields = {"seats": (3, 1, 2), "reveal": t.REVEAL_SEALED, "request_id": request}
+    hand = room.open("keys", seat_keys=[two.brought, one.brought], **fields)
+    assert (hand.number, [each.seat for each in hand.seat_keys]) == (1, [1, 2]), "no refusal used a number or the id up"
+    assert room.open("keys", seat_keys=[two.brought, one.brought], **fields) == hand
+    other = t.SeatKey(seat=1, key=SealedSeat(1).key.public)
+    for keys in ([two.brought, other], [two.brought], [one.brought, two.brought], []):
+        swapped = lambda keys=keys: room.open("keys", seat_keys=keys, **fields)
+        assert refused(swapped)[:2] == ("ALREADY_EXISTS", "REQUEST_ID_REUSED"), "the keys are of the request"
+    room.void(hand.hand_id)
 
 
 def test_kills_repeats_and_the_record(tmp_path: Path) -> None:

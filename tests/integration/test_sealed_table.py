@@ -12,8 +12,8 @@ from dealer.v1 import dealer_pb2
 from dealer.v1 import table_pb2 as pb
 from dealer.v1 import types_pb2 as t
 from tests.integration.inside import dealer_inside
-from tests.integration.running import refusal, rid
-from tests.integration.sealed_seats import SealedSeat
+from tests.integration.running import error_info, refusal, rid
+from tests.integration.sealed_seats import SealedSeat, bad_keys
 from tests.integration.table_room import Started, TableRoom, check_or_call
 
 _PROOF, _TOKEN = ("PERMISSION_DENIED", "WRONG_PROOF"), ("PERMISSION_DENIED", "WRONG_TOKEN")
@@ -109,6 +109,8 @@ async def test_only_a_proof_for_just_this_prompt_and_action_acts(room: TableRoom
     def act(proof: bytes = b"", token: bytes = b"") -> Any:
         return hand.stub.Act(hand.act_request(option.action, option.amount, seat=seat, token=token, proof=proof))
 
+    elsewhere = await started(room, sealed=(1, 2, 3), table="another")
+
     assert await denied(act()) == _TOKEN
     assert await denied(act(token=bytes(32))) == _TOKEN
     for proof in (
@@ -120,7 +122,12 @@ async def test_only_a_proof_for_just_this_prompt_and_action_acts(room: TableRoom
         player.proof(at, name.replace("_", "-"), option.amount) if "_" in name else bytes(32),
         player.proof(0, "leave"),
         other.proof(at, name, option.amount),
+        elsewhere.players[seat].proof(at, name, option.amount),
         player.proof(at, name, option.amount)[:31],
+        player.proof(at, name, option.amount) + bytes(1),
+        player.proof(at, name, option.amount).hex().encode(),
+        bytes(1),
+        bytes(1 << 16),
         bytes(32),
     ):
         assert await denied(act(proof)) == _PROOF
@@ -201,7 +208,18 @@ async def test_an_offered_hand_has_its_envelopes_with_the_lock(room: TableRoom) 
     assert await hand.stub.LockTableDeck(lock) == locked
 
 
-async def test_bad_keys_are_refused_here_too(room: TableRoom) -> None:
-    for key in (t.SeatKey(seat=1, key=bytes(32)), t.SeatKey(seat=4, key=SealedSeat(4).key.public)):
-        call = room.stub.StartHand(room.request(seat_keys=[key]))
-        assert await denied(call) == ("INVALID_ARGUMENT", "INVALID_SEAT_KEY")
+async def test_bad_keys_are_refused_here_too_and_nothing_changes(room: TableRoom) -> None:
+    request = rid()
+    for name, (keys, seat) in bad_keys().items():
+        with pytest.raises(grpc.RpcError) as caught:
+            await room.stub.StartHand(room.request(seat_keys=keys, request_id=request))
+        code, reason = refusal(caught.value)
+        assert (code.name, reason) == ("INVALID_ARGUMENT", "INVALID_SEAT_KEY"), name
+        assert error_info(caught.value).metadata["seat"] == str(seat), name
+    one = SealedSeat(1)
+    started = room.request(seat_keys=[one.brought], request_id=request)
+    answer = await room.stub.StartHand(started)
+    assert answer.table_hand.hand.number == 1, "no refusal used a number or the id up"
+    assert await room.stub.StartHand(started) == answer
+    other = room.request(seat_keys=[SealedSeat(1).brought], request_id=request)
+    assert await denied(room.stub.StartHand(other)) == ("ALREADY_EXISTS", "REQUEST_ID_REUSED")

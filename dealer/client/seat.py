@@ -101,14 +101,17 @@ class Watch:
             require(self._left or self.resumed, "dealing", f"seat {self._seat} is said to have left, and did not")
         elif seen.kind == "seat_acted" and seen.event.seat_acted.seat == self._seat and not self.resumed:
             acted = seen.event.seat_acted
-            sent, said = self._sent.get(self._asked), _option(acted)
+            asked, self._asked = self._asked, 0
+            sent, said = self._sent.get(asked), _option(acted)
             if acted.cause == pb.CAUSE_PLAYER:
                 mine = "nothing" if sent is None else f"{sent.action} {sent.amount}"
                 told = f"seat {self._seat} is said to {said.action} {said.amount}, and its player chose {mine}"
                 require(sent == said, "dealing", told)
             elif acted.cause == pb.CAUSE_TIMEOUT:
                 told = f"the clock is said to have acted for seat {self._seat}, after the dealer had taken its action"
-                require(self._asked not in self._taken, "dealing", told)
+                require(asked not in self._taken, "dealing", told)
+                told = f"the clock is said to have acted for seat {self._seat}, which was not asked"
+                require(asked > 0, "dealing", told)
             else:
                 require(self._left, "dealing", f"seat {self._seat} is said to have left, and did not")
 

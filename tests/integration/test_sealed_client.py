@@ -337,6 +337,21 @@ async def test_a_hand_that_was_hidden_and_played_again_has_another_history(
         with pytest.raises(CheckError, match=match):
             async for _ in seat.events():
                 pass
+    number = 0
+
+    async def hidden(request: bytes) -> AsyncIterator[bytes]:
+        nonlocal number
+        async for data in table.relay(request):
+            response = table_pb2.WatchHandResponse.FromString(data)
+            if response.event.WhichOneof("event") != "seat_prompted":
+                number += 1
+                response.event.sequence = number
+                yield response.SerializeToString()
+
+    way = Through(table.pass_on, hidden)
+    unasked = player.sealed_seat(table.hand_id, 1, keys[1], table="t", reveal="public", number=1, through=way)
+    with pytest.raises(CheckError, match="was not asked"):
+        await play(unasked)
     again = player.sealed_seat(
         table.hand_id, 1, keys[1], table="t", reveal="public", number=1, through=Through(table.pass_on, table.relay)
     )
@@ -414,5 +429,11 @@ async def test_a_test_record_is_refused_unless_asked_for(tmp_path: Path) -> None
             assert all(card.name for card in seat.cards_of(1))
             await hand.void()
             await seat.finish(hand.closing())
+            for reveal in ("public", "sealed"):
+                table = await client.start_hand("t", STACKS, STAKES, reveal=reveal, seat_keys={1: key.public})
+                seats = [table.seat(1, key=key, allow_test=True), table.seat(2), table.seat(3)]
+                await asyncio.gather(*map(play, seats))
+                assert seats[0].closed
+                assert all(card.name for card in seats[0].cards_of(1))
     finally:
         await double.stop()

@@ -334,7 +334,8 @@ class Client:
             table: the table at which the player sits.
             reveal: the policy that the player plays with.
             number: the hand's number; None: one after the last that this client knows of at the table.
-            envelope: the seat's, as the room handed it on: without it the dealer's public listener shows nothing.
+            envelope: the seat's of `Table.envelopes`, as the room handed it on: without it the dealer's public listener
+                shows nothing.
             contribution: the player's own, if it was invited; see `Seat.value`.
             through: the way to the dealer through the room; None: this client's own connection. The log is read by this
                 client's own in any case.

@@ -334,6 +334,11 @@ class SyncTable:
         return self._table.cards
 
     @property
+    def envelopes(self) -> dict[int, bytes]:
+        """Of each sealed seat what its player alone can open, once the deck is committed."""
+        return self._table.envelopes
+
+    @property
     def offer(self) -> Proven | None:
         """The offer with its receipt."""
         return self._table.offer

@@ -85,6 +85,14 @@ class Table:
         return self._watched.cards
 
     @property
+    def envelopes(self) -> dict[int, bytes]:
+        """Of each sealed seat what its player alone can open, once the deck is committed.
+
+        A player needs its own to watch at the dealer's public listener.
+        """
+        return self._watched.envelopes
+
+    @property
     def offer(self) -> Proven | None:
         """The offer with its receipt."""
         return self._watched.offer

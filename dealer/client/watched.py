@@ -38,6 +38,7 @@ class WatchedHand:
         offer, commit, closed: the hand's log entries with their receipts, proven; None as long as there is none.
         deck: the whole deck, once a public hand is over.
         sequence: number of the last event.
+        envelopes: of the sealed seats, once the deck is committed; each is its player's to open.
         stacks: what every seat brought, and has once the hand is over, in dealing order.
     """
 
@@ -83,6 +84,7 @@ class WatchedHand:
         self.commit: Proven | None = None
         self.closed: Proven | None = None
         self.deck: tuple[str, ...] | None = None
+        self.envelopes: dict[int, bytes] = {}
         self.stacks: dict[int, int] = {}
 
     @property
@@ -192,6 +194,7 @@ class WatchedHand:
             state = machine.lock(self._state, hand.deck_commitment)
             checks.check_hand(hand, state, self.offer, commit)
         self._take_commit(commit, hand, state)
+        self.envelopes = {each.seat: each.envelope for each in hand.envelopes}
         if self._own is not None:
             self._own.take_envelope(state.hand, hand.envelopes)
             self._log.folder.take_number(state.table, state.number)

@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dealer.client import CallError, Client, Retry, tls_credentials
+from dealer.client import CallError, Client, Retry, Seat, SeatKey, Stakes, tls_credentials
 from dealer.service.settings import Settings, Tls
 from dealer.v1 import dealer_pb2, dealer_pb2_grpc, log_pb2, log_pb2_grpc, table_pb2, table_pb2_grpc, types_pb2
 from tests.integration.access_room import (
@@ -530,6 +530,32 @@ async def test_the_client_checks_the_server_s_name_and_deals_over_tls(setting: S
         async with Client(address, key, credentials=own, retry=Retry(seconds=0.5)) as client:
             with pytest.raises(CallError):
                 await client.refresh()
+
+
+async def test_a_sealed_seats_player_plays_on_the_public_listener_by_the_client(setting: Setting) -> None:
+    path, verifier = setting.certificates.path, setting.dealer.verifier_key()
+    own = tls_credentials(path("ca"), path("a"), path("a", "key"))
+    keys = {seat: SeatKey.draw() for seat in (1, 2)}
+    public = {seat: key.public for seat, key in keys.items()}
+    stakes = Stakes(ante=25, bring_in=50, small_bet=100, big_bet=200)
+    async with (
+        Client(setting.dealer.address, verifier, credentials=own) as room,
+        Client(setting.dealer.public, verifier, credentials=tls_credentials(path("ca"))) as player,
+    ):
+        table = await room.start_hand("a-players", {1: 1000, 2: 1000}, stakes, seat_keys=public)
+
+        async def play(seat: int) -> Seat:
+            words = {"table": "a-players", "reveal": "public", "envelope": table.envelopes[seat]}
+            played = player.sealed_seat(table.hand_id, seat, keys[seat], **words)
+            async for _ in played.events():
+                if played.options:
+                    actions = [option.action for option in played.options]
+                    await played.act(next(each for each in ("bring-in", "check", "call") if each in actions))
+            return played
+
+        for played in await asyncio.gather(play(1), play(2)):
+            assert played.closed is not None
+            assert all(card.name for card in played.cards_of(played.seat))
 
 
 def behind_tls_as_room(setting: Setting) -> Any:

@@ -293,6 +293,25 @@ async def test_a_player_plays_through_a_room_that_passes_on(served: tuple[Dealer
         await table.pass_on("Act", strange)
 
 
+async def test_a_player_s_value_goes_through_its_room_too(served: tuple[Dealer, Client, Client]) -> None:
+    _, room, player = served
+    key, mine = SeatKey.draw(), Contribution.draw("t", 1, "seat-1")
+    invited = {"seat-1": mine.commitment}
+    table = await room.start_hand("t", STACKS, STAKES, invited=invited, seat_keys={1: key.public})
+    assert not table.envelopes
+    way = Through(table.pass_on, table.relay)
+    seat = player.sealed_seat(table.hand_id, 1, key, table="t", reveal="public", contribution=mine, through=way)
+    with pytest.raises(UsageError):
+        seat.value()
+    await seat.next()
+    seat.acknowledged(await table.submit("seat-1", seat.value()))
+    await table.lock()
+    assert list(table.envelopes) == [1]
+    await asyncio.gather(play(seat), play(table.seat(2)), play(table.seat(3)))
+    assert seat.commit is not None
+    assert [each["contributor"] for each in seat.commit.content["contributions"]] == ["seat-1"]
+
+
 async def test_a_room_that_drops_an_action_and_lets_the_clock_act_is_found(
     served: tuple[Dealer, Client, Client],
 ) -> None:

@@ -127,13 +127,13 @@ class Batch:
 
     def at_lag(self, lag: int) -> tuple[Bytes, Bytes]:
         """Returns earlier and later decks, `lag` deals apart, as two (n, M) views; the later ones are of this batch."""
-        along = self._along
+        along = self.along
         first = max(lag, self.before.shape[0])
         later = along[:, first:]
         return along[:, first - lag : first - lag + later.shape[1]], later
 
     @cached_property
-    def _along(self) -> Bytes:
+    def along(self) -> Bytes:
         """The decks before and these, (n, before + N)."""
         return np.concatenate([np.ascontiguousarray(self.before.T), self.cards], axis=1)
 
@@ -160,7 +160,7 @@ class Batch:
 
     @cached_property
     def _successors(self) -> Bytes:
-        along = self._along
+        along = self.along
         follower = np.empty(along.shape, np.uint8)
         flat, width, columns = follower.reshape(-1), np.intp(along.shape[1]), np.arange(along.shape[1])
         for position in range(self.n):

@@ -7,6 +7,7 @@ from audit.stats.families.coupon_collector import COUPON_COLLECTOR
 from audit.stats.families.duplicates import DUPLICATES
 from audit.stats.families.fisher_yates import FISHER_YATES
 from audit.stats.families.gap import GAP
+from audit.stats.families.guessing import GUESSING
 from audit.stats.families.lehmer import LEHMER
 from audit.stats.families.neighbours import NEIGHBOURS
 from audit.stats.families.permutations import PERMUTATIONS
@@ -37,6 +38,7 @@ FAMILIES: tuple[Family, ...] = (
     ACES,
     PAIRED_HOLES,
     BETWEEN_DECKS,
+    GUESSING,
 )
 """All families whose counts are whole numbers that add up."""
 

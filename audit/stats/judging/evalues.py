@@ -19,35 +19,21 @@ from audit.stats.batch import Batch
 from audit.stats.cards.deal import TABLE_SIZES, seventh_street, third_street
 from audit.stats.cards.hands import hand_worth
 from audit.stats.families.aces import PLACES, aces_at, holds_ace
+from audit.stats.families.guessing import played
 from audit.stats.families.showdowns import joined_bits
 from audit.stats.families.third_street import BOTH_PAIRED, HOLDS_RANK, HOLES
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 _STRENGTHS = (10.0, 100.0, 1000.0)
 """How many decks' worth the beta distributions weigh: bets on large, middling and small faults, averaged."""
+_ODDS = (0.8, 1.1, 1.25, 1.6, 2.5, 5.0)
+"""How many times the odds of a right guess are bet to be what luck gives, averaged."""
 
 
-@dataclass(frozen=True)
-class Bets:
-    """A group of events that are bet on.
-
-    Attributes:
-        name: what is bet on.
-        sees: what a won bet points at.
-        cards: the deck size that it is for; None for all with ranks.
-        events: from a batch to (hits, trials, chances): hits and trials (cells, N), chances (cells,); trials None where
-            every deck is one.
-    """
-
-    name: str
-    sees: str
-    cards: int | None
-    events: Callable[[Batch], tuple[Bools, Bools | None, Floats]]
-
-
-def log_wealth(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floats) -> Floats:
+def log_wealth(hits: Ints, trials: Ints, chances: Floats) -> Floats:
     """Returns the natural logarithm of the average wealth of the cells' e-processes, at each look.
 
     Args:
@@ -64,6 +50,45 @@ def log_wealth(hits: NDArray[np.int64], trials: NDArray[np.int64], chances: Floa
     whole = logsumexp(np.concatenate(wealth, axis=1), axis=1)
     result: Floats = whole - np.log(len(_STRENGTHS) * hits.shape[1])
     return result
+
+
+def log_wealth_of_guesses(hits: Ints, trials: Ints, chances: Floats) -> Floats:
+    """Returns the natural logarithm of the average wealth of bets on the number of cards guessed right, at each look.
+
+    A guess among k cards is right with chance 1/k. A bet that the odds are `odds` times those pays
+    odds / (1 + (odds - 1)/k) for a right guess and 1 / (1 + (odds - 1)/k) for a wrong one, which is fair, so the wealth
+    after any number of decks needs only the number of right guesses and of decks.
+
+    Args:
+        hits: (looks, 1), guesses that were right so far.
+        trials: (looks, 1), decks played so far.
+        chances: (n,), the chance of each guess of a deck.
+    """
+    odds = np.array(_ODDS)
+    price = np.log1p((odds[:, None] - 1) * chances).sum(axis=1)
+    whole = logsumexp(hits * np.log(odds) - trials * price, axis=1)
+    result: Floats = whole - np.log(len(odds))
+    return result
+
+
+@dataclass(frozen=True)
+class Bets:
+    """A group of events that are bet on.
+
+    Attributes:
+        name: what is bet on.
+        sees: what a won bet points at.
+        cards: the deck size that it is for; None for all with ranks.
+        events: from a batch to (hits, trials, chances): hits and trials (cells, N), chances (cells,); trials None where
+            every deck is one.
+        weigh: from hits and trials so far and chances to the logarithm of the wealth at each look.
+    """
+
+    name: str
+    sees: str
+    cards: int | None
+    events: Callable[[Batch], tuple[Bools | Ints, Bools | None, Floats]]
+    weigh: Callable[[Ints, Ints, Floats], Floats] = log_wealth
 
 
 def _ranks_at_positions(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
@@ -112,12 +137,20 @@ def _wins(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
     return np.stack(hits), np.stack(trials), np.array(chances)
 
 
+def _guesses(batch: Batch) -> tuple[Ints, Bools, Floats]:
+    decks, right = played(batch)
+    hits, trials = np.zeros((1, batch.size), np.int64), np.zeros((1, batch.size), np.bool_)
+    hits[0, decks], trials[0, decks] = right, True
+    return hits, trials, 1 / np.arange(batch.n, 0, -1)
+
+
 BETS = (
     Bets("ranks at positions", "A rank that lies at a position too often or too rarely.", None, _ranks_at_positions),
     Bets("ranks held on third street", "A seat that is dealt a rank too often or too rarely.", 52, _ranks_held),
     Bets("seats with an ace", "A seat that is dealt an ace too often, down or among its first three.", 52, _aces_held),
     Bets("two seats paired", "Two seats that are both dealt a pair down too often.", 52, _both_paired),
     Bets("seats that win", "A seat that has the best hand too often or too rarely.", 52, _wins),
+    Bets("guessing player", "Habits that a player can use who saw the decks before.", None, _guesses, log_wealth_of_guesses),
 )
 
 
@@ -132,14 +165,19 @@ class EProcesses:
     def __init__(self, n: int, every: int) -> None:
         self.bets = tuple(bets for bets in BETS if bets.cards in (None, n) and n % 4 == 0)
         self._every = every
-        self._hits: dict[str, NDArray[np.int64]] = {}
-        self._trials: dict[str, NDArray[np.int64]] = {}
+        self._hits: dict[str, Ints] = {}
+        self._trials: dict[str, Ints] = {}
         self._decks = 0
         self.highest: dict[str, float] = {bets.name: -np.inf for bets in self.bets}
         """The largest logarithm of its wealth at any look."""
+        self.now: dict[str, float] = {}
+        """The logarithm of its wealth at the last look."""
 
     def add(self, batch: Batch) -> Mapping[str, list[tuple[int, float]]]:
-        """Bets on a batch; for each group the decks at each look and the logarithm of its wealth there."""
+        """Bets on a batch; for each group the decks at each look and the logarithm of its wealth there.
+
+        `batch.before` are the decks right before it.
+        """
         first = self._every - self._decks % self._every
         ends = [*range(first, batch.size, self._every), batch.size]
         starts = [0, *ends[:-1]]
@@ -147,7 +185,7 @@ class EProcesses:
         seen = {}
         for bets in self.bets:
             hits, trials, chances = bets.events(batch)
-            none = np.zeros(len(chances), np.int64)
+            none = np.zeros(len(hits), np.int64)
             so_far = _cumulative(hits, starts) + self._hits.get(bets.name, none)
             if trials is None:
                 tried = np.repeat(np.array(at)[:, None], len(chances), axis=1)
@@ -157,15 +195,16 @@ class EProcesses:
             looks = [index for index, decks in enumerate(at) if decks % self._every == 0]
             if not looks:
                 continue
-            wealth = log_wealth(so_far[looks], tried[looks], chances)
+            wealth = bets.weigh(so_far[looks], tried[looks], chances)
+            self.now[bets.name] = float(wealth[-1])
             self.highest[bets.name] = max(self.highest[bets.name], float(wealth.max()))
             seen[bets.name] = [(at[look], float(own)) for look, own in zip(looks, wealth, strict=True)]
         self._decks += batch.size
         return seen
 
 
-def _cumulative(events: Bools, starts: list[int]) -> NDArray[np.int64]:
+def _cumulative(events: Bools | Ints, starts: list[int]) -> Ints:
     """Counts, (pieces, cells), how often each event happened up to the end of each piece."""
     ends = [*starts[1:], events.shape[1]]
-    pieces = [np.count_nonzero(events[:, start:end], axis=1) for start, end in zip(starts, ends, strict=True)]
+    pieces = [events[:, start:end].sum(axis=1) for start, end in zip(starts, ends, strict=True)]
     return np.cumsum(pieces, axis=0)

@@ -166,6 +166,7 @@ class _Watcher:
         results = []
         for bets in self._processes.bets:
             highest = self._processes.highest[bets.name]
+            now = exp(min(self._processes.now.get(bets.name, 0.0), _LAST_EXPONENT))
             enough = self.decks >= MIN_DECKS
             paid = self._paid_bet(highest)
             verdict: Verdict = "insufficient" if not enough else "fail" if paid < self._alpha else "pass"
@@ -180,7 +181,8 @@ class _Watcher:
                     verdict=verdict,
                     family="e-values",
                     sees=bets.sees,
-                    detail="the largest stake at any look; a fair deal lets it reach x with chance at most 1/x"
+                    detail=f"a player who bet on this would have turned 1 into {now:.2g}; the statistic is the most that "
+                    "he had at any look, which reaches x on fair decks with chance at most 1/x"
                     if enough
                     else f"needs {MIN_DECKS}, has {self.decks}",
                 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audit.stats.batch import Batch
-from audit.stats.judging.evalues import BETS, EProcesses, log_wealth
+from audit.stats.judging.evalues import BETS, EProcesses, log_wealth, log_wealth_of_guesses
 from audit.stats.judging.sequential import watch
 from tests.unit.stats.decks import Given, fair
 
@@ -81,12 +81,30 @@ def test_a_stake_has_expectation_one_on_fair_draws() -> None:
     assert total == pytest.approx(1.0)
 
 
+def test_a_stake_on_guesses_has_expectation_one_on_fair_decks() -> None:
+    null = CYCLES.pmf(6)
+    stakes = [log_wealth_of_guesses(np.array([[k]]), np.array([[1]]), 1 / np.arange(6, 0, -1))[0] for k in null.support]
+    assert np.exp(stakes) @ null.prob == pytest.approx(1.0)
+
+
+def test_a_player_who_bets_on_a_deck_that_is_not_reset_wins() -> None:
+    decks = GALLERY["not-reset-52"].make(np.random.default_rng(1), 1_000)
+    (won,) = (each for each in watch(Given(decks), 1e-6).tests if each.name == "e-value: guessing player")
+    assert won.verdict == "fail"
+    (luck,) = (each for each in watch(Given(fair(1_000, 2)), 1e-6).tests if each.name == "e-value: guessing player")
+    assert luck.verdict == "pass"
+    assert re.match(r"a player who bet on this would have turned 1 into [0-9.e-]+; ", luck.detail)
+
+
 def test_bets_know_their_chances() -> None:
     batch = Batch(fair(20_000, 3))
     for bets in BETS:
         hits, trials, chances = bets.events(batch)
-        expected = (batch.size if trials is None else trials.sum(axis=1)) * chances
-        deviations = (hits.sum(axis=1) - expected) / np.sqrt(expected * (1 - chances))
+        tried = batch.size if trials is None else trials.sum(axis=1)
+        expected, variance = tried * chances, tried * chances * (1 - chances)
+        if bets.name == "guessing player":  # one cell, with all guesses of a deck
+            expected, variance = expected.sum(), variance.sum()
+        deviations = (hits.sum(axis=1) - expected) / np.sqrt(variance)
         assert np.abs(deviations).max() < 6, bets.name
 
 
@@ -96,7 +114,7 @@ def test_looks_come_every_hundred_decks_however_the_batches_fall() -> None:
     at_once = whole.add(Batch(decks))
     by_piece: dict[str, list[tuple[int, float]]] = {}
     for first, last in ((0, 30), (30, 130), (130, 600), (600, 700)):
-        for name, looks in pieces.add(Batch(decks[first:last])).items():
+        for name, looks in pieces.add(Batch(decks[first:last], before=decks[:first])).items():
             by_piece.setdefault(name, []).extend(looks)
     assert [decks for decks, _ in at_once[BETS[0].name]] == [100, 200, 300, 400, 500, 600, 700]
     assert {name: [pytest.approx(stake) for _, stake in looks] for name, looks in at_once.items()} == {

@@ -5,8 +5,8 @@ left, so the number right is distributed as the cycles of a permutation, whateve
 1/52 + 1/51 + … + 1/1 = 4.54. His habits come from the `LAGS` decks before alone, never from the deck that he bets on.
 So counts need no more of other decks than those at the seams, and add up however the decks were cut.
 
-He plays a deck if the top card of the one before it is one of a few: a thirteenth of all decks, enough for faults that
-a player can use and quick. The choice depends on nothing in the deck that he plays.
+He plays a deck if the top card of the one before it is the reference order's first: one deck in 52, enough for faults that
+a player can use, and quick. The choice depends on nothing in the deck that he plays.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from audit.stats.batch import LAGS, Batch, Bytes, Index, invert
@@ -21,51 +22,84 @@ from audit.stats.families.sums import histogram_outcomes
 from audit.stats.family import Counts, Family, Outcome
 from audit.stats.nulls import CYCLES
 
-ONE_IN = 13
+ONE_IN = 52
 """He plays after a deck whose top card's index is a multiple of this."""
 
-Weights = NDArray[np.int64]
+_AT_ONCE = 1024
+"""Games played at once: memory stays the same where each deck has the same card on top."""
+
+Ints = NDArray[np.int64]
+Weights = NDArray[np.float32]
 
 
-def played(batch: Batch) -> tuple[Index, Weights]:
+def played(batch: Batch, one_in: int = ONE_IN) -> tuple[Index, Ints]:
     """Plays a batch.
+
+    Args:
+        batch: the decks, and those before them, from which he has his first habits.
+        one_in: he plays after a deck whose top card's index is a multiple of this; 1 for all but a run's first.
 
     Returns:
         The decks that are played, by their index in the batch, and how many cards of each are guessed right.
     """
-    earlier, along = len(batch.before), batch.along
-    at = np.flatnonzero(along[0, :-1] % ONE_IN == 0) + 1
+    earlier = len(batch.before)
+    at = np.flatnonzero(batch.along[0, :-1] % one_in == 0) + 1
     at = at[at >= earlier]
-    named = along if batch.order is None else batch.order[along]
-    where = invert(np.ascontiguousarray(named[:, :-1]))
+    lay = _lay(batch)
+    right = [_play(batch, lay, at[first : first + _AT_ONCE]) for first in range(0, len(at), _AT_ONCE)]
+    return at - earlier, np.concatenate(right) if right else np.empty(0, np.int64)
+
+
+def _lay(batch: Batch) -> Bytes:
+    """Returns where each card of a deck lay one deal earlier, for all of `batch.along` but its first deck."""
+    if len(batch.before) < 2:
+        return batch.following.cards
+    earlier = Batch(batch.before[1:], before=batch.before[:1])
+    return np.concatenate([earlier.following.cards, batch.following.cards], axis=1)
+
+
+def _play(batch: Batch, lay: Bytes, at: Index) -> Ints:
+    """Plays the decks in columns `at` of `batch.along`."""
     n = batch.n
-    places = np.arange(n)[:, None]
-    steps = _seen(_less(named[1:], named[:-1], n), n, at, LAGS)
-    shifts = _seen(_less(named, places, n), n, at, LAGS)
-    lay = where.reshape(-1)[named[:, 1:] * np.intp(where.shape[1]) + np.arange(where.shape[1])]
-    # The deck before the oldest that he remembers is not known to him: one pair of decks fewer.
-    moves = _seen(_less(lay, places, n), n, at - 1, LAGS - 1)
-    return at - earlier, guessed_right(steps, shifts, moves, where[:, at - 1].T, named[:, at].T)
+    places = np.arange(n, dtype=np.int16)[:, None]
+    games, columns = _remembered(at, LAGS, 0)
+    decks = _named(batch, columns)
+    steps = _weights(np.subtract(decks[1:], decks[:-1], dtype=np.int16), games, len(at), n)
+    shifts = _weights(decks - places, games, len(at), n)
+    # What is before the oldest deck that he remembers is not known to him: one pair of decks fewer.
+    games, columns = _remembered(at, LAGS - 1, 1)
+    moves = _weights(lay[:, columns - 1] - places, games, len(at), n)
+    return guessed_right(steps, shifts, moves, invert(_named(batch, at - 1)).T, _named(batch, at).T)
 
 
-def _less(one: NDArray[np.integer], other: NDArray[np.integer], n: int) -> NDArray[np.uint16]:
-    """Returns one - other round a circle of n places."""
-    ahead = one + (n - other).astype(np.uint16)
-    return np.minimum(ahead, ahead - np.uint16(n))  # below n the second wraps to something large
+def _remembered(at: Index, memory: int, first: int) -> tuple[Index, Index]:
+    """Returns each game with each of the `memory` columns before its deck, none before `first`."""
+    columns = at[:, None] - np.arange(memory, 0, -1)
+    games, which = np.nonzero(columns >= first)
+    return games, columns[games, which]
 
 
-def _seen(values: NDArray[np.integer], n: int, at: Index, memory: int) -> Weights:
-    """Returns, (games, n), one more than how often each value came in the `memory` columns before each of `at`."""
-    columns = values.shape[1]
-    flat = np.bincount((values + np.arange(columns) * n).reshape(-1), minlength=columns * n)
-    total = np.zeros((columns + 1, n), np.int64)
-    np.cumsum(flat.reshape(columns, n), axis=0, out=total[1:])
-    weights: Weights = total[at] - total[np.maximum(at - memory, 0)] + 1
-    return weights
+def _named(batch: Batch, columns: Index) -> Bytes:
+    """Returns decks of `batch.along` with each card named by its place before the shuffle."""
+    cards = batch.along[:, columns]
+    return cards if batch.order is None else batch.order[cards]
 
 
-def guessed_right(steps: Weights, shifts: Weights, moves: Weights, lay: Bytes, decks: Bytes) -> Weights:
-    """Counts right guesses of one who names the unseen card of most weight, the first of equal ones.
+def _weights(values: NDArray[np.int16], games: Index, count: int, n: int) -> Weights:
+    """Returns, (count, n), one more than how often each value came in each game, round a circle of n.
+
+    Args:
+        values: above -n and below n, (cells, len(games)).
+        games: which game each column is of.
+        count: games.
+        n: cards.
+    """
+    twice = np.bincount((values + (games * (2 * n) + n)).reshape(-1), minlength=2 * n * count).reshape(count, 2 * n)
+    return (twice[:, :n] + twice[:, n:] + 1).astype(np.float32)
+
+
+def guessed_right(steps: Weights, shifts: Weights, moves: Weights, lay: Bytes, decks: Bytes) -> Ints:
+    """Counts right guesses of one who names the unseen card whose weights have the largest product, the first of equals.
 
     All arrays are (games, n); cards are named by their place before the shuffle.
 
@@ -77,16 +111,22 @@ def guessed_right(steps: Weights, shifts: Weights, moves: Weights, lay: Bytes, d
         decks: what is dealt.
     """
     games, n = decks.shape
-    row, cards = np.arange(games)[:, None], np.arange(n)
-    unseen = np.ones((games, n), np.int64)
+    row = np.arange(games)
+    # Each circle twice, so that any turn of it is a slice; behind that of moves zeros, for cards that were seen.
+    turned_steps = sliding_window_view(np.tile(steps, 2), n, axis=1)
+    twice_shifts = np.tile(shifts, 2)
+    twice_moves = np.concatenate([moves, moves, np.zeros_like(moves)], axis=1).reshape(-1)
+    at = row[:, None] * (3 * n) + lay
+    seen = row * (3 * n) + 2 * n - 1
     right = np.zeros(games, np.int64)
     for place in range(n):
-        weight = unseen * shifts[:, (cards - place) % n] * moves[row, (lay.astype(np.int64) - place) % n]
+        weight = twice_moves[n - place :].take(at)
+        weight *= twice_shifts[:, n - place : 2 * n - place]
         if place:
-            weight *= steps[row, (cards - decks[:, place - 1, None].astype(np.int64)) % n]
+            weight *= turned_steps[row, n - decks[:, place - 1].astype(np.intp)]
         dealt = decks[:, place]
         right += weight.argmax(axis=1) == dealt
-        unseen[row[:, 0], dealt] = 0
+        at[row, dealt] = seen
     return right
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,12 @@ Ints = NDArray[np.int64]
 
 _STRENGTHS = (10.0, 100.0, 1000.0)
 """How many decks' worth the beta distributions weigh: bets on large, middling and small faults, averaged."""
-_ODDS = (0.8, 1.1, 1.25, 1.6, 2.5, 5.0)
-"""How many times the odds of a right guess are bet to be what luck gives, averaged."""
+_ODDS = tuple(exp(sign * 2.0**-power) for power in range(-1, 13) for sign in (1, -1))
+"""How many times the odds of a right guess are bet to be what luck gives, averaged: the smallest bets keep a share of
+the wealth on fair decks, however many there are."""
+PLAYER = "guessing player"
+_CLUBS = 4
+"""The player bets on a deck in four, that after one with a club on top."""
 
 
 def log_wealth(hits: Ints, trials: Ints, chances: Floats) -> Floats:
@@ -138,7 +143,7 @@ def _wins(batch: Batch) -> tuple[Bools, Bools | None, Floats]:
 
 
 def _guesses(batch: Batch) -> tuple[Ints, Bools, Floats]:
-    decks, right = played(batch)
+    decks, right = played(batch, _CLUBS)
     hits, trials = np.zeros((1, batch.size), np.int64), np.zeros((1, batch.size), np.bool_)
     hits[0, decks], trials[0, decks] = right, True
     return hits, trials, 1 / np.arange(batch.n, 0, -1)
@@ -150,7 +155,7 @@ BETS = (
     Bets("seats with an ace", "A seat that is dealt an ace too often, down or among its first three.", 52, _aces_held),
     Bets("two seats paired", "Two seats that are both dealt a pair down too often.", 52, _both_paired),
     Bets("seats that win", "A seat that has the best hand too often or too rarely.", 52, _wins),
-    Bets("guessing player", "Habits that a player can use who saw the decks before.", None, _guesses, log_wealth_of_guesses),
+    Bets(PLAYER, "Habits that a player can use who saw the decks before.", None, _guesses, log_wealth_of_guesses),
 )
 
 

@@ -18,7 +18,7 @@ from audit.stats.families.duplicates import deck_keys
 from audit.stats.family import MIN_DECKS
 from audit.stats.judging.battery import no_decks, pictures_of, verdict_of, whole_outcomes
 from audit.stats.judging.detectable import detectable_effects
-from audit.stats.judging.evalues import EProcesses
+from audit.stats.judging.evalues import PLAYER, EProcesses
 from audit.stats.judging.holm import holm
 from audit.stats.results import CHUNK, Alarm, BatteryResult, Detectable, Source, TestResult, Verdict
 
@@ -156,17 +156,25 @@ class _Watcher:
             detectable=tuple(self._detectable),
             pictures=pictures_of(self._corpus),
             sources=(source.name,),
-            notes=tuple(source.notes),
+            notes=(*source.notes, *self._player()),
             logs=tuple(source.logs),
             sequential=True,
             alarm=self.alarm,
         )
 
+    def _wealth(self, name: str) -> float:
+        """Returns what 1 became at the last look, bet on a group of events."""
+        return exp(min(self._processes.now[name], _LAST_EXPONENT))
+
+    def _player(self) -> Iterator[str]:
+        """Yields what everybody understands, if the player has bet at all."""
+        if PLAYER in self._processes.now:
+            yield f"a player who bet on this room's faults would have turned 1 into {self._wealth(PLAYER):.2g}"
+
     def _bet_results(self) -> list[TestResult]:
         results = []
         for bets in self._processes.bets:
             highest = self._processes.highest[bets.name]
-            now = exp(min(self._processes.now.get(bets.name, 0.0), _LAST_EXPONENT))
             enough = self.decks >= MIN_DECKS
             paid = self._paid_bet(highest)
             verdict: Verdict = "insufficient" if not enough else "fail" if paid < self._alpha else "pass"
@@ -181,8 +189,8 @@ class _Watcher:
                     verdict=verdict,
                     family="e-values",
                     sees=bets.sees,
-                    detail=f"a player who bet on this would have turned 1 into {now:.2g}; the statistic is the most that "
-                    "he had at any look, which reaches x on fair decks with chance at most 1/x"
+                    detail=f"who bet on this would have turned 1 into {self._wealth(bets.name):.2g}; the statistic is the "
+                    "most at any look, which reaches x on fair decks with chance at most 1/x"
                     if enough
                     else f"needs {MIN_DECKS}, has {self.decks}",
                 )

@@ -5,8 +5,8 @@ left, so the number right is distributed as the cycles of a permutation, whateve
 1/52 + 1/51 + … + 1/1 = 4.54. His habits come from the `LAGS` decks before alone, never from the deck that he bets on.
 So counts need no more of other decks than those at the seams, and add up however the decks were cut.
 
-He plays a deck if the top card of the one before it is the reference order's first: one deck in 52, enough for faults that
-a player can use, and quick. The choice depends on nothing in the deck that he plays.
+He plays a deck if the top card of the one before it is the reference order's first: one deck in 52, enough for faults
+that a player can use, and quick. The choice depends on nothing in the deck that he plays.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ ONE_IN = 52
 
 _AT_ONCE = 1024
 """Games played at once: memory stays the same where each deck has the same card on top."""
+_NEAR = 32
+"""Games whose memories are counted at once: they stay in the processor's cache."""
 
 Ints = NDArray[np.int64]
 Weights = NDArray[np.float32]
@@ -60,16 +62,21 @@ def _lay(batch: Batch) -> Bytes:
 
 def _play(batch: Batch, lay: Bytes, at: Index) -> Ints:
     """Plays the decks in columns `at` of `batch.along`."""
-    n = batch.n
-    places = np.arange(n, dtype=np.int16)[:, None]
+    habits = [_habits(batch, lay, at[first : first + _NEAR]) for first in range(0, len(at), _NEAR)]
+    steps, shifts, moves = (np.concatenate(weights) for weights in zip(*habits, strict=True))
+    return guessed_right(steps, shifts, moves, invert(_named(batch, at - 1)).T, _named(batch, at).T)
+
+
+def _habits(batch: Batch, lay: Bytes, at: Index) -> tuple[Weights, Weights, Weights]:
+    """Returns the weights of steps, shifts and moves (`guessed_right`) before each of the decks in columns `at`."""
+    n, count = batch.n, len(at)
+    places = np.arange(n)[:, None]
     games, columns = _remembered(at, LAGS, 0)
-    decks = _named(batch, columns)
-    steps = _weights(np.subtract(decks[1:], decks[:-1], dtype=np.int16), games, len(at), n)
-    shifts = _weights(decks - places, games, len(at), n)
+    decks = _named(batch, columns).astype(np.intp)
+    steps, shifts = _weights(decks[1:] - decks[:-1], games, count, n), _weights(decks - places, games, count, n)
     # What is before the oldest deck that he remembers is not known to him: one pair of decks fewer.
     games, columns = _remembered(at, LAGS - 1, 1)
-    moves = _weights(lay[:, columns - 1] - places, games, len(at), n)
-    return guessed_right(steps, shifts, moves, invert(_named(batch, at - 1)).T, _named(batch, at).T)
+    return steps, shifts, _weights(lay[:, columns - 1].astype(np.intp) - places, games, count, n)
 
 
 def _remembered(at: Index, memory: int, first: int) -> tuple[Index, Index]:
@@ -85,7 +92,7 @@ def _named(batch: Batch, columns: Index) -> Bytes:
     return cards if batch.order is None else batch.order[cards]
 
 
-def _weights(values: NDArray[np.int16], games: Index, count: int, n: int) -> Weights:
+def _weights(values: Index, games: Index, count: int, n: int) -> Weights:
     """Returns, (count, n), one more than how often each value came in each game, round a circle of n.
 
     Args:
@@ -99,7 +106,7 @@ def _weights(values: NDArray[np.int16], games: Index, count: int, n: int) -> Wei
 
 
 def guessed_right(steps: Weights, shifts: Weights, moves: Weights, lay: Bytes, decks: Bytes) -> Ints:
-    """Counts right guesses of one who names the unseen card whose weights have the largest product, the first of equals.
+    """Counts right guesses of one who names the unseen card with the largest product of weights, the first of equals.
 
     All arrays are (games, n); cards are named by their place before the shuffle.
 

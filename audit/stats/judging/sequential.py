@@ -189,8 +189,8 @@ class _Watcher:
                     verdict=verdict,
                     family="e-values",
                     sees=bets.sees,
-                    detail=f"who bet on this would have turned 1 into {self._wealth(bets.name):.2g}; the statistic is the "
-                    "most at any look, which reaches x on fair decks with chance at most 1/x"
+                    detail=f"who bet on this would have turned 1 into {self._wealth(bets.name):.2g}; the statistic is "
+                    "the most at any look, which reaches x on fair decks with chance at most 1/x"
                     if enough
                     else f"needs {MIN_DECKS}, has {self.decks}",
                 )

@@ -333,7 +333,8 @@ class Client:
             key: drawn for this hand alone; its public half went to the room.
             table: the table at which the player sits.
             reveal: the policy that the player plays with.
-            number: the hand's number; None: one after the last that this client knows of at the table.
+            number: the hand's number; None: one after the last that this client knows of at the table, or if `resumed`
+                that one.
             envelope: the seat's of `Table.envelopes`, as the room handed it on: without it the dealer's public listener
                 shows nothing.
             contribution: the player's own, if it was invited; see `Seat.value`.
@@ -357,7 +358,7 @@ class Client:
             hand_id,
             own,
             table=table,
-            number=number or self._folder.numbers.get(table, 0) + 1,
+            number=self._least(table, number, resumed=resumed),
             exact=number is not None,
             reveal=parse_reveal(reveal),
             contribution=contribution,
@@ -373,6 +374,7 @@ class Client:
         table: str,
         number: int | None = None,
         contribution: Contribution | None = None,
+        resumed: bool = False,
         allow_test: bool = False,
     ) -> HandSeat:
         """Returns the side of a player whose seat is sealed, of a hand that a room deals by `Client.open_hand`.
@@ -383,14 +385,20 @@ class Client:
             table: the table at which the player sits.
             number: as in `sealed_seat`.
             contribution: the player's own, if it was invited; see `HandSeat.value`.
+            resumed: whether an earlier run of this program may have folded or consented in this hand.
             allow_test: whether to play on a test double.
 
         Raises:
             UsageError: the log is a test double's, and that was not allowed.
         """
         require_certified(self._log, allow_test=allow_test)
-        least = number or self._folder.numbers.get(table, 0) + 1
-        return HandSeat(self._log, Sealed(seat, key), table, least, contribution, exact=number is not None)
+        least, exact = self._least(table, number, resumed=resumed), number is not None
+        return HandSeat(self._log, Sealed(seat, key), table, least, contribution, exact=exact, resumed=resumed)
+
+    def _least(self, table: str, number: int | None, *, resumed: bool) -> int:
+        """Returns the number that a player's next hand has to have at least; a hand taken up again may be the last."""
+        known = self._folder.numbers.get(table, 0)
+        return number or max(1, known if resumed else known + 1)
 
     async def _asked(
         self,

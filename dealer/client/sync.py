@@ -237,11 +237,18 @@ class SyncClient:
         table: str,
         number: int | None = None,
         contribution: Contribution | None = None,
+        resumed: bool = False,
         allow_test: bool = False,
     ) -> "SyncHandSeat":
         """See `Client.hand_seat`."""
         made = self._client.hand_seat(
-            seat, key, table=table, number=number, contribution=contribution, allow_test=allow_test
+            seat,
+            key,
+            table=table,
+            number=number,
+            contribution=contribution,
+            resumed=resumed,
+            allow_test=allow_test,
         )
         return SyncHandSeat(made, self._loop)
 

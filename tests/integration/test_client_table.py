@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dealer.client import CheckError, Client, Contribution, Seat, Stakes, SyncClient, Table, UsageError
+from dealer.client import CheckError, Client, Contribution, Seat, SeatKey, Stakes, SyncClient, Table, UsageError
 from dealer.core.hand import Status
 from dealer.double.server import Double
 from dealer.service.server import Dealer
@@ -242,3 +242,20 @@ def test_the_synchronous_client_plays_the_same(tmp_path: Path) -> None:
         assert (table.status, table.deck is not None) == (Status.CLOSED, True)
         resumed = client.resume_table(table.hand_id)
         assert resumed.finish().entry == table.finish().entry
+        key = SeatKey.draw()
+        table = client.start_hand("t", STACKS, STAKES, seat_keys={1: key.public})
+        envelope = table.envelopes[1]
+        seat = client.sealed_seat(table.hand_id, 1, key, table="t", reveal="public", number=2, envelope=envelope)
+        while not seat.cards_of(1):
+            next(seat.events())
+        table.void("misdeal")
+        assert [seen.kind for seen in seat.events()][-1] == "hand_voided"
+        hand = client.open_hand("t", [1, 2], reveal="sealed", seat_keys={1: key.public})
+        own = client.hand_seat(1, key, table="t", number=3)
+        hand.deal_street("third")
+        own.take(hand.view(1))
+        own.require_in_play()
+        assert [card.name for card in hand.show([0], [own.consent([0])])] == [own.cards[0].name]
+        own.take(hand.view(1))
+        hand.void("misdeal")
+        assert own.finish(hand.closing()) == own.closed

@@ -237,6 +237,31 @@ async def test_a_hand_that_is_not_the_players_is_refused(served: tuple[Dealer, C
         await again.take(hand.view(1))
 
 
+async def test_room_and_player_take_a_hand_up_again(served: tuple[Dealer, Client, Client], tmp_path: Path) -> None:
+    dealer, room, player = served
+    key = SeatKey.draw()
+    hand = await room.open_hand("t", [1, 2, 3], reveal="sealed", seat_keys={1: key.public, 2: SeatKey.draw().public})
+    await hand.deal_street("third")
+    seat = player.hand_seat(1, key, table="t")
+    await seat.take(hand.view(1))
+    own = [card.position for card in seat.cards_of(1) if card.face == "down"]
+    await hand.show(own[:1], [await seat.consent(own[:1])])
+    async with client_of(dealer) as other, client_of(dealer, tmp_path / "player") as again:
+        hand = (await other.resume(table="t")) or hand
+        with pytest.raises(CheckError, match="hand 2 of the table was expected"):
+            await again.hand_seat(1, key, table="t").take(hand.view(1))
+        with pytest.raises(CheckError, match="without its consent"):
+            await again.hand_seat(1, key, table="t", number=1).take(hand.view(1))
+        seat = again.hand_seat(1, key, table="t", resumed=True)
+        await seat.take(hand.view(1))
+        await hand.deal_street("fourth")
+        await seat.take(hand.view(1))
+        await hand.show(own[1:], [await seat.consent(own[1:])])
+        await seat.take(hand.view(1))
+        await hand.void()
+        assert (await seat.finish(hand.closing())).content["outcome"] == "void"
+
+
 async def test_a_room_that_folds_shows_or_deals_on_behind_a_players_back_is_found(
     served: tuple[Dealer, Client, Client],
 ) -> None:

@@ -7,10 +7,11 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from audit.findings import KEPT, Finding
+from audit.findings import Finding
 from audit.monitor.follow import Looked
 from audit.monitor.memory import Memory, Standing
 from audit.tlog.witnessed import time_text
+from audit.whole.tally import KEPT
 
 FINDING, QUORUM, UNREADABLE = KINDS = ("finding", "quorum", "unreadable")
 _SHOWS = re.compile(r"^the log shows \d+ entr(?:y|ies)[;,] ")

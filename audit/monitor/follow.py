@@ -16,7 +16,8 @@ from audit.tlog.merkle import check_consistency
 from audit.tlog.proving import consistency_proof, root_at
 from audit.tlog.witnessed import AHEAD_SECONDS, Demand
 from audit.whole.course import Course
-from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES
+from audit.whole.judge import SLOT_BYTES
+from audit.whole.lifecycle import ID_BYTES
 from audit.whole.repeats import Duplicates
 from audit.whole.report import Report
 from audit.whole.stretch import SEED_KEY_BYTES

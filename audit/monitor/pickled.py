@@ -43,7 +43,7 @@ def unpacked(data: bytes, repeats: dict[str, Repeats]) -> Course:
 class _Pickler(pickle.Pickler):
     def __init__(self, data: io.BytesIO, course: Course) -> None:
         super().__init__(data, protocol=5)
-        self._outside = {id(course.seeds): "seeds", id(course.ids): "ids", id(NO_COUNTS): "no counts"}
+        self._outside = {id(course.judge.seeds): "seeds", id(course.judge.ids): "ids", id(NO_COUNTS): "no counts"}
 
     def persistent_id(self, obj: Any) -> str | None:
         return self._outside.get(id(obj))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
-from audit.findings import Finding, FirstFew, Tally
+from audit.findings import Finding
 from audit.hand.escrow import EscrowKeys
 from audit.logs.log import Log
 from audit.plural import counted
 from audit.record.fields import hand_text
-from audit.whole.lifecycle import CloseTrace, Kept, Lifecycle, SplitHand, Trace
+from audit.whole.judge import Judge
+from audit.whole.lifecycle import Kept, Lifecycle, shared_id
+from audit.whole.observed import Observed
 from audit.whole.rates import VoidTest
 from audit.whole.repeats import Repeats
 from audit.whole.stretch import HandResults, StretchResult
-from audit.whole.tree import Tree
+from audit.whole.tally import FirstFew, Tally
+from audit.whole.traces import CloseTrace, SplitHand, Trace
 
 
 class Course:
@@ -22,22 +25,21 @@ class Course:
     Attributes:
         tally: what was found.
         lifecycle: the tables, and the hands that are open.
-        tree: the log's tree, up to the last stretch.
+        judge: who decides whether the log can be valid.
+        tree: the judge's, up to the last stretch.
         voids: void hands by table and seat.
         entries: how many entries were read.
         times: the earliest and the latest time that they say, None where none says any.
-        seeds: digests of the seeds that are known.
-        ids: of every hand, with its place.
     """
 
     def __init__(self, seeds: Repeats, ids: Repeats) -> None:
         self.tally = Tally()
-        self.lifecycle = Lifecycle(self.tally, ids, Kept())
-        self.tree = Tree()
+        self.lifecycle = Lifecycle(self.tally, Kept())
+        self.judge = Judge(seeds, ids)
+        self.tree = self.judge.tree
         self.voids = VoidTest()
         self.entries = 0
         self.times: tuple[str, str] | None = None
-        self.seeds, self.ids = seeds, ids
         self.words_used = self.words_refused = 0
         self._without_key = 0
         self._escrow_keys: Counter[bytes] = Counter()
@@ -55,11 +57,8 @@ class Course:
         Returns:
             Hands that were cut apart and can be checked now.
         """
-        self.tally.add(self.tree.grow(read, log, size))
+        self.tally.add(self.judge.grow(read, log, size))
         self.entries += read.entries
-        if read.times is not None:
-            known = self.times or read.times
-            self.times = min(known[0], read.times[0]), max(known[1], read.times[1])
         self.tally.is_test = self.tally.is_test or read.is_test
         for index, why in read.unknown:
             self.tally.saw_unknown(index)
@@ -72,8 +71,9 @@ class Course:
 
     def _follow_trace(self, trace: Trace) -> SplitHand | None:
         if isinstance(trace, CloseTrace):
+            self.judge.follow(trace, None)
             return self.lifecycle.close(trace)
-        self.lifecycle.follow(trace)
+        self.judge.follow(trace, self.lifecycle.follow(trace))
         return None
 
     def name_missing(self, tiles: list[str]) -> None:
@@ -83,15 +83,19 @@ class Course:
 
     def take(self, checked: HandResults) -> None:
         """Takes the results of hands that were checked."""
+        self.judge.take(checked)
         self.tally.made.update(checked.made)
         self._add(checked.findings)
         self._without_key += checked.without_key
         self._escrow_keys.update(checked.escrow_keys)
-        for key, at, hand in checked.seeds:
-            self.seeds.add(key, at, hand)
-        self.voids.add(checked.voids)
-        self.words_used += checked.words_used
-        self.words_refused += checked.words_refused
+        seen = checked.seen
+        assert isinstance(seen, Observed)
+        if seen.times is not None:
+            known = self.times or seen.times
+            self.times = min(known[0], seen.times[0]), max(known[1], seen.times[1])
+        self.voids.add(seen.voids)
+        self.words_used += seen.words_used
+        self.words_refused += seen.words_refused
 
     def _add(self, findings: list[Finding]) -> None:
         """Counts findings; whether another escrow key than ours is one only the whole log tells."""
@@ -121,11 +125,13 @@ class Course:
 
     def find_duplicates(self) -> None:
         """Compares every seed and every hand's id with all others."""
-        for twice in self.seeds.found():
+        for what, twice in self.judge.repeats():
+            if what == "id":
+                self.tally.add(shared_id(twice))
+                continue
             first, second = hand_text(twice.first_data), hand_text(twice.second_data)
             detail = f"this seed is also that of hand {first} (entry {twice.first}): a seed serves one hand"
             self.tally.add([Finding("seed", twice.second, second, detail)])
-        self.tally.add(self.lifecycle.shared_ids())
 
     def say_what_is_missing(self) -> None:
         """Puts into words what could not be read or checked; to be called once, at the end."""

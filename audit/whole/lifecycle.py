@@ -15,86 +15,20 @@ from tempfile import SpooledTemporaryFile
 from types import MappingProxyType
 from typing import NamedTuple
 
-from audit.findings import Finding, FirstFew, Tally
+from audit.findings import Finding
 from audit.record.entries import Close, Commit, Offer
-from audit.record.events import Fold, Show
 from audit.record.fields import hand_text
+from audit.whole.judge import SLOT_BYTES
 from audit.whole.lost import LostHands
-from audit.whole.repeats import Duplicates, Repeats
+from audit.whole.repeats import Duplicates, Twice
+from audit.whole.tally import FirstFew, Tally
+from audit.whole.traces import CloseTrace, CommitTrace, OfferTrace, SplitHand, trace_of
 
 ID_BYTES = 16
-SLOT_BYTES = 16
 HELD_BYTES = 8 * 2**20
 LENGTH_BYTES = 2
-OPEN_HAND_BYTES = 800
+OPEN_HAND_BYTES = 1000
 """The most memory that an open hand takes (tests/unit/audit/whole/test_lifecycle.py measures it)."""
-
-
-class OfferTrace(NamedTuple):
-    """An offer at log index `at`. `raw` is its bytes where the hand's other entries are elsewhere."""
-
-    at: int
-    hand: bytes
-    table: str
-    number: int
-    sealed_seats: int
-    raw: bytes | None
-
-
-class CommitTrace(NamedTuple):
-    """A commit at log index `at`, with whom it lists as taken and as withheld."""
-
-    at: int
-    hand: bytes
-    table: str
-    number: int
-    sealed_seats: int
-    offer: int | None
-    taken: tuple[str, ...]
-    withheld: tuple[str, ...]
-    raw: bytes | None
-
-
-class CloseTrace(NamedTuple):
-    """A close at log index `at`; `dealt`: whether its events deal cards. It names its commit, or its offer."""
-
-    at: int
-    hand: bytes
-    commit: int | None
-    offer: int | None
-    outcome: str
-    reason: str | None
-    dealt: bool
-    raw: bytes | None
-
-    @property
-    def names(self) -> str:
-        """What it says that it closes."""
-        return f"entry {self.commit} as its commit" if self.offer is None else f"entry {self.offer} as its offer"
-
-
-Trace = OfferTrace | CommitTrace | CloseTrace
-
-
-def trace_of(at: int, entry: Offer | Commit | Close, kept: bytes | None) -> Trace:
-    """What `lifecycle` needs of the entry at log index `at`; `kept` is its bytes where they are needed again."""
-    if isinstance(entry, Commit):
-        taken = tuple([name for name, _ in entry.contributions])
-        opened = (entry.hand, entry.table, entry.number, len(entry.seat_keys))
-        return CommitTrace(at, *opened, entry.offer, taken, entry.withheld, kept)
-    if isinstance(entry, Close):
-        dealt = any(not isinstance(event, Fold | Show) for event in entry.events)
-        return CloseTrace(at, entry.hand, entry.commit, entry.offer, entry.outcome, entry.reason, dealt, kept)
-    return OfferTrace(at, entry.hand, entry.table, entry.number, len(entry.seat_keys), kept)
-
-
-class SplitHand(NamedTuple):
-    """The bytes of a hand that was not checked where it was read, with their log indexes; an open one may lack some."""
-
-    commit: tuple[int, bytes] | None
-    offer: tuple[int, bytes] | None
-    close: tuple[int, bytes] | None
-    without_offer: bool = False
 
 
 class Opened(NamedTuple):
@@ -192,14 +126,13 @@ class TableLife:
 class Lifecycle:
     """Follows every table of a log.
 
-    Findings go to the tally that it is given; hands to `ids` as they are opened, with the slot that each one takes
-    (a table and a number), to be looked through for ids that come twice.
+    Findings go to the tally that it is given.
     """
 
-    def __init__(self, tally: Tally, ids: Repeats, kept: Kept) -> None:
+    def __init__(self, tally: Tally, kept: Kept) -> None:
         self.tables: dict[str, TableLife] = {}
         self._tally = tally
-        self._ids = ids
+        self._slot: bytes | None = None
         self._kept = kept
         self._by_hand: dict[bytes, Hand] = {}
         self._by_commit: dict[int, Hand] = {}
@@ -207,12 +140,14 @@ class Lifecycle:
         self._in_play = 0
         self.lost = LostHands()
 
-    def follow(self, trace: OfferTrace | CommitTrace) -> None:
-        """Follows an offer or a commit."""
+    def follow(self, trace: OfferTrace | CommitTrace) -> bytes | None:
+        """Follows an offer or a commit; returns the slot (a table and a number) that a hand takes which it opens."""
+        self._slot = None
         if isinstance(trace, OfferTrace):
             self.offer(trace)
         else:
             self.commit(trace)
+        return self._slot
 
     def offer(self, trace: OfferTrace) -> None:
         """Follows an offer."""
@@ -282,10 +217,10 @@ class Lifecycle:
         """What a close most likely means whose hand and commit do not belong together, with a finding that says so."""
         by_name = self._by_hand.get(trace.hand)
         if by_name is None and by_index is None:
-            self._fail(trace.at, trace.hand, f"closes no open hand (names {trace.names})")
+            self._fail(trace.at, trace.hand, f"closes no open hand (names {_named(trace)})")
             return None, None
         if by_name is None and by_index is not None:
-            self._fail(trace.at, trace.hand, f"names {trace.names}, which belongs to {by_index.name}")
+            self._fail(trace.at, trace.hand, f"names {_named(trace)}, which belongs to {by_index.name}")
             return self._named(trace)
         assert by_name is not None
         if not by_name.commits:
@@ -293,10 +228,10 @@ class Lifecycle:
                 self._fail(trace.at, trace.hand, f"closes {by_name.name} before it is committed")
                 return by_name, None
             expected = by_name.offer
-            self._fail(trace.at, trace.hand, f"names {trace.names}: expected {by_name.opened}")
+            self._fail(trace.at, trace.hand, f"names {_named(trace)}: expected {by_name.opened}")
         else:
             expected = by_name.commits[0]
-            self._fail(trace.at, trace.hand, f"names {trace.names}: expected entry {expected.at} as its commit")
+            self._fail(trace.at, trace.hand, f"names {_named(trace)}: expected entry {expected.at} as its commit")
         # Where the hand and the entry named are two open hands, nobody can say which of them this close belongs to.
         return by_name, expected if by_index is None or by_index is by_name else None
 
@@ -330,13 +265,6 @@ class Lifecycle:
         """Closes what is open."""
         self._kept.close()
 
-    def shared_ids(self) -> Iterator[Finding]:
-        """Hands that share an id (check `seed`); the same number opened again at its table is `lifecycle`'s."""
-        for twice in self._ids.found():
-            if twice.first_data != twice.second_data:
-                detail = f"this id is also that of the hand opened at entry {twice.first}"
-                yield Finding("seed", twice.second, hand_text(twice.key), detail)
-
     def _open_hands(self) -> Iterable[Hand]:
         hands = [*self._by_offer.values(), *self._by_commit.values()]
         return {hand.opened: hand for hand in hands}.values()
@@ -345,7 +273,7 @@ class Lifecycle:
         table = self.tables.get(trace.table)
         if table is None:
             table = self.tables[trace.table] = TableLife(order=len(self.tables))
-        self._ids.add(trace.hand, trace.at, trace.number.to_bytes(8, "big") + table.order.to_bytes(8, "big"))
+        self._slot = trace.number.to_bytes(8, "big") + table.order.to_bytes(8, "big")
         hand = Hand(trace.hand, trace.table, trace.number, trace.at, without_offer=trace.number <= table.number)
         self._in_play += 1
         if table.current is not None:
@@ -393,6 +321,19 @@ class Lifecycle:
         self._tally.add([Finding("lifecycle", at, hand_text(hand), detail)])
 
 
+def shared_id(twice: Twice) -> list[Finding]:
+    """Two hands that share an id (check `seed`); the same number opened again at its table is `lifecycle`'s."""
+    if twice.first_data == twice.second_data:
+        return []
+    detail = f"this id is also that of the hand opened at entry {twice.first}"
+    return [Finding("seed", twice.second, hand_text(twice.key), detail)]
+
+
+def _named(trace: CloseTrace) -> str:
+    """What a close says that it closes."""
+    return f"entry {trace.commit} as its commit" if trace.offer is None else f"entry {trace.offer} as its offer"
+
+
 def follow_alone(entries: Iterable[tuple[int, Offer | Commit | Close]], unknown: int | None = None) -> list[Finding]:
     """Returns what `lifecycle` (and `seed`, of the id) finds in entries by themselves, out of the log around them.
 
@@ -403,7 +344,7 @@ def follow_alone(entries: Iterable[tuple[int, Offer | Commit | Close]], unknown:
     """
     tally = Tally(first_unknown=unknown)
     with Duplicates(ID_BYTES, SLOT_BYTES) as ids, closing(Kept()) as kept:
-        lifecycle = Lifecycle(tally, ids, kept)
+        lifecycle = Lifecycle(tally, kept)
         for at, entry in sorted(entries, key=lambda each: each[0]):
             trace = trace_of(at, entry, b"")
             if isinstance(trace, CloseTrace):
@@ -413,6 +354,9 @@ def follow_alone(entries: Iterable[tuple[int, Offer | Commit | Close]], unknown:
                 # Each hand before this one has two entries at least.
                 number = min(trace.number - 1, at // 2)
                 lifecycle.tables[trace.table] = TableLife(number=number)
-            lifecycle.follow(trace)
-        tally.add(lifecycle.shared_ids())
+            slot = lifecycle.follow(trace)
+            if slot is not None:
+                ids.add(trace.hand, at, slot)
+        for twice in ids.found():
+            tally.add(shared_id(twice))
     return list(tally.findings())

@@ -7,9 +7,9 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import islice
 
-from audit.findings import KEPT
 from audit.plural import counted
 from audit.record.fields import hand_text
+from audit.whole.tally import KEPT
 
 
 @dataclass(frozen=True, slots=True)

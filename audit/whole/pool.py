@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from audit.cluster import Cluster, Task
-from audit.whole.lifecycle import SplitHand
 from audit.whole.stretch import HandResults, Job, Stretch, StretchResult, check_split_hands, read_stretch
+from audit.whole.traces import SplitHand
 
 _job: Job | None = None
 """What this process checks with, where it is one of several."""

@@ -47,7 +47,7 @@ class Report:
         hands: how the hands ended.
         entries: how many entries were read.
         checks: all checks, in section 10's order.
-        findings: what is wrong, in log order; at most `audit.findings.KEPT` of each check.
+        findings: what is wrong, in log order; at most `audit.whole.tally.KEPT` of each check.
         missing: what could not be checked or read, and why.
         tables: rates by table, in the order of their ids.
         key_name: whose log the verifier key is for that was pinned; None where none was.
@@ -55,7 +55,7 @@ class Report:
         checkpoint_sha256: of the checkpoint's bytes, in hex; None where there is none.
         first: the earliest time that an entry says, as the log has it; None where no entry was read.
         last: the latest.
-        lost: the lost hands, in the order of their closes; at most `audit.findings.KEPT`.
+        lost: the lost hands, in the order of their closes; at most `audit.whole.tally.KEPT`.
         ends: what the log says, signed, of the log after it and of the one before.
         witnessed: the result of the check `witness`, None where it was not made.
         words_used: words that swaps of derived decks took.

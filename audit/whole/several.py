@@ -48,7 +48,7 @@ class SeveralReports:
 
     Attributes:
         logs: each log's own report, in the order given.
-        findings: what two of them share, or say of one another, at most `audit.findings.KEPT` for each log.
+        findings: what two of them share, or say of one another, at most `audit.whole.tally.KEPT` for each log.
         failed: how many such findings there are.
         verdict: of all together, as `Report.verdict`.
         exit_code: what the command ends with.

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple
 
-from audit.findings import KEPT, Finding
+from audit.findings import Finding
 from audit.hand.verified_deck import Dealt
 from audit.protocol import sha256
 from audit.record.fields import hand_text
 from audit.whole.lifecycle import ID_BYTES
 from audit.whole.repeats import Duplicates
 from audit.whole.stretch import SEED_KEY_BYTES
+from audit.whole.tally import KEPT
 
 _DECK_KEY_BYTES = 16
 _LOG_SHIFT = 48

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from audit.errors import FormatError
 from audit.findings import Finding
 from audit.hand.checks import Case, HandResult, check_hand, check_offered
 from audit.hand.escrow import EscrowKeys
-from audit.hand.verified_deck import Dealt, dealt_hand
 from audit.logs.log import Log
-from audit.protocol import DECKS, HASH_BYTES, material, refused_words, sha256
+from audit.protocol import HASH_BYTES, sha256
 from audit.record.entries import Close, Commit, Offer, Unknown, parse
 from audit.record.fields import SchemaError, hand_text
 from audit.tlog.merkle import CompactRange, full_root, leaf_hash
 from audit.tlog.tiles import WIDTH, path
-from audit.whole.lifecycle import SplitHand, Trace, trace_of
-from audit.whole.voids import VoidedHand, voided_hand
+from audit.whole.traces import SplitHand, Trace, trace_of
 
 BUNDLES = 8
 """Bundles in a stretch: 2,048 entries, about a thousand hands."""
@@ -31,14 +30,26 @@ BUNDLES = 8
 SEED_KEY_BYTES = 16
 
 
+class Observer(Protocol):
+    """Whoever looks on: it is shown what was read and checked, and has no say in what was found."""
+
+    def read(self, entries: Iterable[Offer | Commit | Close]) -> None:
+        """Is shown a stretch's entries."""
+        ...
+
+    def hand(self, case: Case, outcome: HandResult) -> None:
+        """Is shown a hand that was checked."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every stretch is checked with."""
+    """What every stretch is checked with; `observe` makes an observer for each batch of hands."""
 
     log: Log
     keys: EscrowKeys
     size: int
-    want_decks: bool = False
+    observe: Callable[[], Observer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +64,25 @@ class Stretch:
 
 @dataclass(slots=True)
 class HandResults:
-    """The result of checking some hands; the sum over all batches is the result for the log."""
+    """The result of checking some hands; the sum over all batches is the result for the log.
 
+    Attributes:
+        seen: the observer that looked on.
+        made: how often each check was made.
+        findings: what is wrong.
+        without_key: sealed hands that no key was given for.
+        escrow_keys: how many sealed hands name each key.
+        seeds: of each seed that is known a digest, its close's index and its hand.
+        cut: of each hand that was cut apart the bytes it was checked with, as `judge` names them.
+    """
+
+    seen: Observer
     made: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     without_key: int = 0
     escrow_keys: Counter[bytes] = field(default_factory=Counter)
     seeds: list[tuple[bytes, int, bytes]] = field(default_factory=list)
-    voids: list[VoidedHand] = field(default_factory=list)
-    dealt: list[Dealt] = field(default_factory=list)
-    words_used: int = 0
-    words_refused: int = 0
+    cut: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -80,10 +99,9 @@ class StretchResult:
         missing_tiles: paths of hash tiles that are not there.
         is_test: some entry says that it is of a test record.
         entries: how many entries were there.
-        times: the earliest and the latest time that they say, None where none says any.
     """
 
-    hands: HandResults = field(default_factory=HandResults)
+    hands: HandResults
     traces: list[Trace] = field(default_factory=list)
     roots: list[CompactRange | None] = field(default_factory=list)
     roots_at: dict[int, CompactRange | None] = field(default_factory=dict)
@@ -92,7 +110,6 @@ class StretchResult:
     missing_tiles: list[str] = field(default_factory=list)
     is_test: bool = False
     entries: int = 0
-    times: tuple[str, str] | None = None
 
 
 def read_stretch(job: Job, stretch: Stretch) -> StretchResult:
@@ -112,7 +129,7 @@ def read_stretch(job: Job, stretch: Stretch) -> StretchResult:
 
 def check_split_hands(job: Job, batch: list[SplitHand]) -> HandResults:
     """Checks hands whose entries lie in different stretches, or that are still open."""
-    checked = HandResults()
+    checked = HandResults(job.observe())
     for item in batch:
         commit = parse(item.commit[1]) if item.commit is not None else None
         offer = parse(item.offer[1]) if item.offer is not None else None
@@ -121,6 +138,7 @@ def check_split_hands(job: Job, batch: list[SplitHand]) -> HandResults:
         assert offer is None or isinstance(offer, Offer)
         assert close is None or isinstance(close, Close)
         at = item.close[0] if item.close is not None else -1
+        checked.cut.append(b"".join([leaf_hash(each[1]) for each in (item.offer, item.commit, item.close) if each]))
         if commit is not None and item.commit is not None:
             _add_hand(job, Case(commit, item.commit[0], offer, close, at, item.without_offer), checked)
         elif offer is not None and item.offer is not None:
@@ -134,7 +152,7 @@ class _StretchReader:
     def __init__(self, job: Job, stretch: Stretch) -> None:
         self._job = job
         self._stretch = stretch
-        self._read = StretchResult()
+        self._read = StretchResult(HandResults(job.observe()))
         self._held: dict[int, tuple[Offer | Commit | Close, bytes]] = {}
         self._settled: set[int] = set()
 
@@ -151,7 +169,7 @@ class _StretchReader:
         self._read.traces = [
             trace_of(at, entry, None if at in self._settled else raw) for at, (entry, raw) in self._held.items()
         ]
-        self._read.times = self._period()
+        self._read.hands.seen.read([entry for entry, _ in self._held.values()])
         return self._read
 
     def read_bundle(self, number: int) -> None:
@@ -233,10 +251,6 @@ class _StretchReader:
                 continue
             held[at] = (entry, raw)
 
-    def _period(self) -> tuple[str, str] | None:
-        times = [entry.time for entry, _ in self._held.values()]
-        return (min(times), max(times)) if times else None
-
     def _whole_hand(self, at: int, close: Close, commit_index: int) -> Case | None:
         """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""
         held, settled = self._held, self._settled
@@ -281,26 +295,4 @@ def _add_hand(job: Job, case: Case, checked: HandResults) -> None:
     _add_outcome(outcome, checked)
     if outcome.seed is not None:
         checked.seeds.append((sha256(outcome.seed)[:SEED_KEY_BYTES], case.close_index, case.commit.hand))
-    checked.voids += _voided(case, outcome)
-    _add_words(case, outcome, checked)
-    if job.want_decks and not outcome.findings and outcome.deck is not None:
-        checked.dealt.append(dealt_hand(case, outcome.deck))
-
-
-def _add_words(case: Case, outcome: HandResult, checked: HandResults) -> None:
-    """Counts the words of a shuffle that was derived again and holds; a test record's own deck has none."""
-    commit, close = case.commit, case.close
-    if outcome.seed is None or outcome.findings or close is None or close.deck is not None:
-        return
-    cards = len(DECKS[commit.deck])
-    refused = refused_words(cards, material(commit.hand, commit.entropy_digest, outcome.seed))
-    checked.words_refused += refused
-    checked.words_used += cards - 1
-
-
-def _voided(case: Case, outcome: HandResult) -> Iterator[VoidedHand]:
-    close = case.close
-    if close is not None and close.outcome == "void" and outcome.deck is not None:
-        hand = voided_hand(case.commit, outcome.deck)
-        if hand is not None:
-            yield hand
+    checked.seen.hand(case, outcome)

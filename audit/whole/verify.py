@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from time import monotonic
 
 from audit.cluster import Cluster
 from audit.errors import FormatError, InputError
-from audit.findings import CHECKS, Finding, Tally
+from audit.findings import CHECKS, Finding
 from audit.hand.escrow import EscrowKeys
 from audit.hand.verified_deck import Dealt
 from audit.logs.log import Log
 from audit.plural import counted
 from audit.protocol import sha256
 from audit.tlog import note
-from audit.tlog.checkpoint import Checkpoint, check_checkpoint, is_test_name
+from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.earlier import read as read_earlier
 from audit.tlog.ends import NAMES, End, check_end
@@ -26,13 +27,17 @@ from audit.tlog.tiles import WIDTH
 from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
 from audit.whole.asking import Asked, ask_witnesses, newest_checkpoint
 from audit.whole.course import Course
-from audit.whole.lifecycle import ID_BYTES, SLOT_BYTES, SplitHand
+from audit.whole.judge import SLOT_BYTES, read_signed
+from audit.whole.lifecycle import ID_BYTES
+from audit.whole.observed import Observed
 from audit.whole.pool import Workers
 from audit.whole.rates import TableRates
 from audit.whole.repeats import Duplicates
 from audit.whole.report import CheckCount, HandCounts, Report
 from audit.whole.shared import Shared
 from audit.whole.stretch import BUNDLES, SEED_KEY_BYTES, HandResults, Job, Stretch
+from audit.whole.tally import Tally
+from audit.whole.traces import SplitHand
 
 BATCH = 64
 STRETCH = BUNDLES * WIDTH
@@ -42,13 +47,18 @@ KEEP_EVERY = 16
 MISSING_IN_A_ROW = 1000
 """After so many bundles that are not there the rest of a log counts as not there: a checkpoint may claim any size."""
 
+_DISAGREE = (
+    "nothing was found wrong, and still the log does not hold: this is a fault of the auditor's own; say that it was "
+    "found, and take the log for unread"
+)
+
 Progress = Callable[[int, int], None]
 """Called with the number of entries done and the size of the log."""
 TakeDecks = Callable[[Sequence[Dealt]], None]
 """Called with decks whose hand passed its own checks; batches come in no particular order where processes > 1."""
 
 TakeFinding = Callable[[Finding], None]
-"""Called with every finding that counts, those beyond `audit.findings.KEPT` as well, in no particular order."""
+"""Called with every finding that counts, those beyond `audit.whole.tally.KEPT` as well, in no particular order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +232,7 @@ class Audit:
         self._keep = keep
         self._keep_every = keep_every
         self._own = Tally()
+        self._signed = read_signed(None, None)
         self._checkpoint: Checkpoint | None = None
         self._witnessed: Witnessed | None = None
         self._ends: list[End] = []
@@ -261,15 +272,16 @@ class Audit:
 
     def _check_checkpoint(self, shown: Shown) -> None:
         own, key = self._own, shown.key
+        self._signed = read_signed(shown.note, key)
+        self._checkpoint = self._signed.checkpoint
         if shown.note is not None:
-            self._checkpoint, found = check_checkpoint(shown.note, key)
             own.made["checkpoint"] += 1
-            own.add(found)
+            own.add(self._signed.findings)
             if key is None:
                 own.missing.append("no verifier key was given: who signed the log was not checked")
             self._check_witnesses(shown.note)
             self._check_ends(shown)
-        own.is_test = is_test_name(key, self._checkpoint)
+        own.is_test = self._signed.is_test
 
     def _check_ends(self, shown: Shown) -> None:
         """Checks what the log says of the logs after and before it: hints, which only its own key makes any."""
@@ -302,7 +314,7 @@ class Audit:
         sizes = tuple(e.checkpoint.size for e in shown.earlier)
         leaves = tuple(e.index for e in shown.earlier if e.index is not None)
         tree.want(sizes)
-        job = Job(log, self._options.escrow, size, bool(self._takers))
+        job = Job(log, self._options.escrow, size, partial(Observed, bool(self._takers)))
         stretches = -(-(size - tree.done) // STRETCH)
         workers = Workers(job, min(self._options.processes, stretches), self._options.cluster)
         try:
@@ -316,7 +328,7 @@ class Audit:
                 self._take(checked)
         finally:
             workers.close()
-        tally.add(tree.finish(log))
+        tally.add(course.judge.finish(log))
         self._compare_root(checkpoint)
         course.judge_escrow_keys(self._options.escrow)
         course.find_duplicates()
@@ -369,8 +381,10 @@ class Audit:
         self._give_decks(checked)
 
     def _give_decks(self, checked: HandResults) -> None:
-        for take in self._takers if checked.dealt else ():
-            take(checked.dealt)
+        seen = checked.seen
+        assert isinstance(seen, Observed)
+        for take in self._takers if seen.dealt else ():
+            take(seen.dealt)
 
     def _compare_root(self, checkpoint: Checkpoint) -> None:
         root, tally = self._course.tree.root(), self._course.tally
@@ -389,7 +403,10 @@ class Audit:
         course.say_what_is_missing()
         if self._checkpoint is not None and not any(life.hands for life in lives.values()):
             tally.missing.append("the log has no hand")
-        verdict, code = tally.judge(self._options.allow_test)
+        said = tally.judge(self._options.allow_test)
+        verdict, code = course.judge.verdict(said, self._signed, self._options.allow_test)
+        if (verdict, code) != said:
+            tally.unreadable.append(_DISAGREE)
         tables = {name: TableRates(lives[name], course.voids.result(name)) for name in sorted(lives)}
         void = sum(table.void for table in tables.values())
         total, completed, lost, *others = (

@@ -427,6 +427,18 @@ def many(count: int, tables: int = 4, *, sealed: bool = False) -> Book:
     return book
 
 
+def many_at_once(count: int, tables: int) -> Book:
+    """The hands of `many`, as many of them open at a time as there are tables; `count` is a multiple of that."""
+    book, hands = Book(), many(count, tables).entries
+    for first in range(0, 2 * count, 2 * tables):
+        together = hands[first : first + 2 * tables]
+        opened = [book.add(commit) for commit in together[0::2]]
+        for commit, close in zip(opened, together[1::2], strict=True):
+            assert isinstance(close, dict)
+            book.add({**close, "commit": commit})
+    return book
+
+
 def _some_folds(draft: Draft) -> dict[str, list[int]]:
     """Who folds when: up to two seats after each street, and always two seats at the end."""
     live = list(draft.seats)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from audit.findings import KEPT
 from audit.whole.report import Report
+from audit.whole.tally import KEPT
 from tests.attacks.judging import assert_fails, audit, failed
 from tests.attacks.maker import Book, Draft, Entry, Signer, contributors
 

@@ -30,6 +30,7 @@ from audit.monitor.follow import Follower, Looked, proven_root
 from audit.monitor.memory import FILE, Memory
 from audit.monitor.pickled import packed, unpacked
 from audit.monitor.recent import Recent
+from audit.tlog.checkpoint import check_checkpoint
 from audit.tlog.policy import Policy, parse
 from audit.tlog.witnessed import Demand
 from audit.whole import asking
@@ -339,10 +340,10 @@ def test_a_witness_that_is_behind_what_was_read_is_compared_with(tmp_path: Path)
 def test_a_root_of_old_is_taken_from_tiles_that_prove_it() -> None:
     raws = small_hands(300)
     log = MemoryLog(log_files(SIGNER, raws))
-    now = whole.check_checkpoint(log_files(SIGNER, raws)["checkpoint"], None)[0]
+    now = check_checkpoint(log_files(SIGNER, raws)["checkpoint"], None)[0]
     assert now is not None
     for then in (1, 2, 3, 64, 255, 256, 257, 300, 511, 512, 513, 599, 600):
-        earlier = whole.check_checkpoint(SIGNER.checkpoint(raws[:then]), None)[0]
+        earlier = check_checkpoint(SIGNER.checkpoint(raws[:then]), None)[0]
         assert earlier is not None
         assert proven_root(log, then, now) == earlier.root, then
     other = MemoryLog(log_files(SIGNER, [*raws[:20], b"another", *raws[21:]]))

@@ -20,9 +20,9 @@ _IGNORED = {
 }
 
 
-def rows() -> list[tuple[list[str], int]]:
-    """The page's rows: modules, and the most lines that they have together."""
-    found = re.findall(r"^\| (`[^|]+`) \| (\d+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+def rows(before: str = "") -> list[tuple[list[str], int]]:
+    """The page's rows: modules, and the most lines that they have together; `before` is what the cells before match."""
+    found = re.findall(rf"^{before}\| (`[^|]+`) \| (\d+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
     return [([f"audit.{name}" for name in re.findall(r"`([\w.]+)`", names)], int(most)) for names, most in found]
 
 
@@ -51,7 +51,9 @@ def test_what_judges_imports_nothing_else_of_the_auditor() -> None:
 
 
 def test_it_is_as_short_as_the_page_says() -> None:
-    for modules, most in rows():
+    options = rows(before=r"\| [^|]+ ")
+    assert len(options) > 2
+    for modules, most in rows() + options:
         assert sum(map(code_lines, modules)) <= most, modules
     total = re.search(r"this is ([\d,]+) at the most", PAGE.read_text("utf-8"))
     assert total is not None

@@ -7,10 +7,12 @@ from contextlib import closing
 
 import pytest
 
-from audit.findings import Tally
 from audit.record.entries import Offer, parse
-from audit.whole.lifecycle import ID_BYTES, OPEN_HAND_BYTES, SLOT_BYTES, Kept, Lifecycle, OfferTrace, Opened
+from audit.whole.judge import SLOT_BYTES, Judge
+from audit.whole.lifecycle import ID_BYTES, OPEN_HAND_BYTES, Kept, Lifecycle, Opened
 from audit.whole.repeats import Duplicates
+from audit.whole.tally import Tally
+from audit.whole.traces import OfferTrace
 from tests.attacks.maker import Draft, canonical, contributors
 
 
@@ -33,7 +35,8 @@ def test_open_offers_wait_outside_memory_and_are_checked_at_the_end(contribution
     values = contributors("x", *[f"contributor-{number}" for number in range(contributions)])
     with Duplicates(ID_BYTES, SLOT_BYTES) as ids, closing(Kept(limit=1)) as kept:
         tally = Tally()
-        lifecycle = Lifecycle(tally, ids, kept)
+        lifecycle = Lifecycle(tally, kept)
+        judge = Judge(ids, ids)
         raws = []
         for at in range(count):
             draft = Draft(f"hand {at}", table=f"table-{at % tables}", number=at // tables + 1, values=values)
@@ -42,8 +45,9 @@ def test_open_offers_wait_outside_memory_and_are_checked_at_the_end(contribution
         for at, raw in enumerate(raws):
             entry = parse(raw)
             assert isinstance(entry, Offer)
-            lifecycle.follow(OfferTrace(at, entry.hand, entry.table, entry.number, 0, raw))
-            del entry
+            trace = OfferTrace(at, entry.hand, entry.table, entry.number, 0, raw)
+            judge.follow(trace, lifecycle.follow(trace))
+            del entry, trace
         held = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
         if tables == count:

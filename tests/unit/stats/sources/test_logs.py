@@ -130,7 +130,7 @@ def test_a_hand_that_stands_in_the_wrong_place_does_not_count(tmp_path):
 
 
 def test_more_findings_than_a_report_keeps_leave_out_all_their_hands(tmp_path, monkeypatch):
-    monkeypatch.setattr("audit.findings.KEPT", 3)
+    monkeypatch.setattr("audit.whole.tally.KEPT", 3)
     book = many(30)
     seeds = [entry for entry in book.entries if entry["schema"].endswith("close")]
     for entry in seeds[1:]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from audit.findings import KEPT, NAMED, Finding, FirstFew, Tally
+from audit.findings import Finding
 from audit.plural import counted
+from audit.whole.tally import KEPT, NAMED, FirstFew, Tally
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "0 hands"), (1, "1 hand"), (2, "2 hands")])

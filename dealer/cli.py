@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dealer.certs import certs
-from dealer.config import C, config_option, contribution_option, log_format_option, log_level_option, option
+from dealer.config import (
+    C,
+    config_option,
+    contribution_option,
+    database_option,
+    log_format_option,
+    log_level_option,
+    option,
+)
 from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
 from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
@@ -141,11 +149,8 @@ def main() -> None:
     """Certified shuffling and dealing for online card rooms."""
 
 
-_store_option = option(
-    "--store",
-    default=None,
-    metavar="URL",
-    help="PostgreSQL that several dealers share: postgresql://ROLE@HOST/DATABASE.",
+_store_option = database_option(
+    "--store", default=None, help="PostgreSQL that several dealers share: postgresql://ROLE@HOST/DATABASE."
 )
 
 
@@ -219,7 +224,7 @@ def retire(data_dir: Path, at_rest_dir: Path | None, successor: str | None) -> N
 
 @main.command()
 @_data_options
-@option("--store", required=True, metavar="URL", help="The database of the log: postgresql://ROLE@HOST/DATABASE.")
+@database_option("--store", required=True, help="The database of the log: postgresql://ROLE@HOST/DATABASE.")
 @option("--log-key", type=_PATH, required=True, help="The log's signing key: DATA_DIR/log.key of another dealer.")
 @config_option
 def join(data_dir: Path, at_rest_dir: Path | None, store: str, log_key: Path) -> None:
@@ -234,7 +239,7 @@ def join(data_dir: Path, at_rest_dir: Path | None, store: str, log_key: Path) ->
 
 @main.command()
 @_data_options
-@option("--store", required=True, metavar="URL", help="The database of the log: postgresql://ROLE@HOST/DATABASE.")
+@database_option("--store", required=True, help="The database of the log: postgresql://ROLE@HOST/DATABASE.")
 @config_option
 def leave(data_dir: Path, at_rest_dir: Path | None, store: str) -> None:
     """Take a data folder's dealer out of the log's database, and destroy its keys at rest."""
@@ -448,11 +453,17 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
 
 @main.command()
 @_data_options
-@option("--to", default=None, metavar="URL", help="Move the log into this database: postgresql://ROLE@HOST/DATABASE.")
+@database_option("--to", default=None, help="Move the log into this database: postgresql://ROLE@HOST/DATABASE.")
+@database_option(
+    "--store", default=None, help="Bring up this database, where the log is: postgresql://ROLE@HOST/DATABASE."
+)
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @config_option
-def migrate(data_dir: Path, at_rest_dir: Path | None, to: str | None, answer_hours: int) -> None:
+def migrate(data_dir: Path, at_rest_dir: Path | None, to: str | None, store: str | None, answer_hours: int) -> None:
     """Bring a store up to this version, or move it into a database; the old one is kept beside."""
+    if store is not None:
+        _bring_up_database(data_dir, at_rest_dir, to, store)
+        return
     from dealer.store.datadir import DataDir
     from dealer.store.migrate import migrate as bring_up
     from dealer.store.vault import Vault
@@ -467,6 +478,19 @@ def migrate(data_dir: Path, at_rest_dir: Path | None, to: str | None, answer_hou
 
         with data.only_server():
             move(data, to, answer_hours * 3600, click.echo)
+
+
+def _bring_up_database(data_dir: Path, at_rest_dir: Path | None, to: str | None, store: str) -> None:
+    from dealer.store.datadir import DataDir
+    from dealer.store.postgres.admin import bring_up
+
+    if to is not None:
+        raise click.UsageError("--to moves an embedded store, and --store is of a log that is in a database: give one")
+    data = DataDir.at(data_dir, at_rest_dir)
+    data.check(shared=True)
+    with data.only_server():
+        changed = bring_up(data, store)
+    click.echo("the database is of this version now" if changed else "the database is of this version: nothing to do")
 
 
 def _tls(options: Mapping[str, Any]) -> "Tls | None":

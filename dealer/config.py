@@ -1,11 +1,13 @@
 """Where an option's value comes from: the command line, then `CUTCARD_…`, then a TOML file, then the default."""
 
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from dealer.files import read_text
 
@@ -49,6 +51,22 @@ def option(*names: str, **settings: Any) -> Callable[[C], C]:
     long = next(name for name in names if name.startswith("--")).split("/")[0]
     variable = f"{PREFIX}_{long.removeprefix('--').replace('-', '_').upper()}"
     return click.option(*names, envvar=variable, show_envvar=True, **settings)
+
+
+def _warn_of_password(context: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
+    typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    if url is not None and typed and re.search(r"://[^/?]*:[^/?]*@|password *=", url):
+        click.echo(
+            f"Warning: everybody on this machine can read the password in {parameter.opts[0]} (ps): put it into "
+            f"~/.pgpass, or the whole URL into {parameter.envvar}",
+            err=True,
+        )
+    return url
+
+
+def database_option(*names: str, **settings: Any) -> Callable[[C], C]:
+    """Returns the option that names a log's database; it says where a password in it is seen by others."""
+    return option(*names, metavar="URL", callback=_warn_of_password, **settings)
 
 
 contribution_option = option(

@@ -14,6 +14,7 @@ DATA/seen             what one of several dealers on a database has seen of it; 
 import base64
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -113,16 +114,32 @@ class DataDir:
         try:
             if self.at_rest.exists() and any(self.at_rest.iterdir()):
                 raise DataDirError(f"{self.at_rest} is not empty: the keys at rest need a folder of their own")
-            for folder in (self.root, self.at_rest, self.public):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.public.chmod(0o755)
-            signer = NoteSigner(origin, key)
-            create(origin, sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer))
-            self._claim_at_rest(signer)
-            raw = base64.b64encode(key.private_bytes_raw()).decode("ascii")
-            write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
+            with self._all_or_nothing():
+                for folder in (self.root, self.at_rest, self.public):
+                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.public.chmod(0o755)
+                signer = NoteSigner(origin, key)
+                create(origin, sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer))
+                self._claim_at_rest(signer)
+                raw = base64.b64encode(key.private_bytes_raw()).decode("ascii")
+                write_secret(self.key, f"{_KEY_HEAD}+{origin}+{raw}\n")
         except OSError as error:
             raise DataDirError(f"{self.root} cannot be made: {error.strerror}") from None
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leaves the two folders, which are empty or not there, as they were if the block fails."""
+        folders = (self.root, self.at_rest)
+        there = [folder for folder in folders if folder.exists()]
+        try:
+            yield
+        except (OSError, CutcardError):
+            for made in {*folders, *(each for folder in there for each in folder.iterdir())} - {*there}:
+                if made.is_dir():
+                    shutil.rmtree(made, ignore_errors=True)
+                else:
+                    made.unlink(missing_ok=True)
+            raise
 
     @property
     def is_shared(self) -> bool:

@@ -31,6 +31,10 @@ ORIGIN = "faults.invalid/x"
         ("synchronous_commit = local", "synchronous_commit is local"),
         ("synchronous_commit = remote_write", "synchronous_commit is remote_write"),
         ("statement_timeout = '1min'", "statement_timeout is 1min"),
+        ("lock_timeout = '50ms'", "a standby cannot wait for a writer that hangs"),
+        ("idle_session_timeout = '1s'", "the writer's connection ends between two hands"),
+        ("default_transaction_isolation = 'serializable'", "SET default_transaction_isolation = 'read committed'"),
+        ("default_transaction_read_only = on", "read-only: name the primary"),
     ],
 )
 def test_what_a_role_must_not_be_set_to(postgres: Postgres, setting: str, said: str) -> None:

@@ -49,6 +49,23 @@ def join(data: DataDir, log_key: Path, url: str) -> None:
     data.join(origin, key)
 
 
+def bring_up(data: DataDir, url: str) -> bool:
+    """Brings the tables of a log's database up to this version; no dealer serves it meanwhile.
+
+    Returns:
+        Whether there was anything to do.
+
+    Raises:
+        CutcardError: the database cannot be used, is another log's, or a dealer serves it; nothing was changed.
+    """
+    link = Database(url, Replication.NONE).connect()
+    try:
+        schema.check_owner(link)
+        return schema.bring_up(link, data.signer().name)
+    finally:
+        link.close()
+
+
 def leave(data: DataDir, url: str) -> None:
     """Takes a folder's dealer out of the database, and destroys its pairs.
 

@@ -5,6 +5,7 @@ is answered with a new epoch and not with reading: an old transaction may still 
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from dealer.log.errors import CheckpointError, NoteError
 from dealer.log.merkle import CompactRange
 from dealer.log.note import NoteSigner
 from dealer.store.interface import LeaseLost, LogConflict, StoreError, VaultError
+from dealer.store.postgres import schema
 from dealer.store.postgres.keyring import Keyring
 from dealer.store.postgres.lease import Lease, Row, Standstill, look, own_clock
 from dealer.store.postgres.link import Database, Link
@@ -31,6 +33,7 @@ _LOOK_SECONDS = 0.25
 _WORK_SECONDS = 0.1
 _ALIVE_SECONDS = 2.0
 _KEEP_SECONDS = 1.0
+_ASTRAY_SECONDS = 60.0
 _UNREADY_LEASES = 30
 """A dealer that cannot open what is in play waits for so many leases for one that can, and goes on without it then."""
 
@@ -97,6 +100,7 @@ class Contender:
         self._looked_by: Link | None = None
         self._place = Place("", "")
         self._failing = False
+        self._copied = self._astray = False
         self._conflict = False
         self._alive_at = self._kept_at = 0.0
         self._read_at = own_clock()
@@ -127,6 +131,7 @@ class Contender:
         """
         link = self._connected()
         reader = PostgresReader(link)
+        schema.check_owner(link)
         if reader.origin != self._signer.name:
             raise StoreError(f"the database is the log {reader.origin}, the signing key that of {self._signer.name}")
         self._verified(self._look(link))
@@ -173,7 +178,7 @@ class Contender:
 
     def _taken_anew(self, link: Link) -> Row:
         row = self._look(link)
-        taken = self.lease.take(link, row) if row.holder == self.lease.me else None
+        taken = self.lease.take(link, row) if self.lease.is_own(row) else None
         if taken is None:
             raise self.lease.lost(self.lease.epoch)
         self.memory.keep()
@@ -201,6 +206,8 @@ class Contender:
         if self._thread is not None:
             self._thread.join()
         try:
+            if self._thread is None:
+                return  # it has never stood by
             link = self._connected()
             row = look(link)
             if self.registry.another_has_all(link, row.generation):
@@ -264,7 +271,9 @@ class Contender:
         self._settle(row, link)
         stale = self._standstill.stale(row)
         first = row.epoch == 0
-        free = row.holder in ("", self.lease.me) or row.expired or stale is not None
+        own = self.lease.is_own(row)
+        self._note_copy(copied=row.holder == self.lease.me and not own)
+        free = row.holder == "" or own or row.expired or stale is not None
         if not free:
             self._expired_since = None
             self.on_standby()
@@ -285,7 +294,7 @@ class Contender:
 
     def _is_able(self, row: Row, link: Link) -> bool:
         """Tells whether it can go on with what is in play, or nobody has come for long who can."""
-        if row.holder == self.lease.me:
+        if self.lease.is_own(row):
             return True
         self._note_ready(self._has_all(link))
         if self.ready:
@@ -293,6 +302,25 @@ class Contender:
         now = own_clock()
         self._expired_since = now if self._expired_since is None else self._expired_since
         return now - self._expired_since >= _UNREADY_LEASES * self._terms.lease_seconds
+
+    def _note_copy(self, *, copied: bool) -> None:
+        if copied and not self._copied:
+            _log.critical(
+                "another dealer runs on a copy of this one's folder: end one of the two, and make it a folder of its "
+                "own by `dealer join`",
+                dealer=self.lease.me,
+            )
+        self._copied = copied
+
+    def _note_clock(self, row: Row) -> None:
+        """Has it said once where the clocks differ so much that others may soon refuse this dealer's registration."""
+        ahead = time.time() - row.now.timestamp()
+        if (astray := abs(ahead) > _ASTRAY_SECONDS) and not self._astray:
+            _log.warning(
+                "this machine's clock is not the database's: set both by NTP, or no dealer may wrap keys for this one",
+                seconds_ahead=round(ahead),
+            )
+        self._astray = astray
 
     def _note_ready(self, ready: bool) -> None:
         if ready and not self.ready:
@@ -306,6 +334,7 @@ class Contender:
         """Looks at the row, and holds it against what was seen: one look after the other, so that none is older."""
         with self._looking:
             row = look(link)
+            self._note_clock(row)
             if link is not self._looked_by:
                 self._place, self._looked_by = place(link), link  # a place changes with no connection open
             before = self.memory.place

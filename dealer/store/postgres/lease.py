@@ -119,6 +119,7 @@ class Lease:
         self._until = 0.0
         self._asked = 0.0
         self._lock = threading.Lock()
+        self._taken, self._unsure = 0, False  # the last epoch that it knows to have taken; an answer has not come
         also = _CONFIRMED if database.replication is Replication.SYNCHRONOUS else ""
         self._also = also
 
@@ -134,6 +135,14 @@ class Lease:
     def fenced(self, epoch: int) -> dict[str, Any]:
         """Returns the fence's parameters, for one who writes under `epoch`."""
         return {"lease": self.seconds, "epoch": epoch, "me": self.me}
+
+    def is_own(self, row: Row) -> bool:
+        """Tells whether this dealer is the holder: a process before this one on its folder, or this one.
+
+        One that has taken the lease knows every epoch of its own, unless an answer has not come: another under its id
+        is one of somebody who runs on a copy of its folder.
+        """
+        return row.holder == self.me and (self._taken in (0, row.epoch) or self._unsure)
 
     def take(self, link: Link, row: Row, stale: int | None = None) -> Row | None:
         """Takes the lease, as a transaction of its own; who holds the row in a stopped transaction is sent away.
@@ -152,6 +161,7 @@ class Lease:
         asked = own_clock()
         ending = _Ending(self._database, link.info.backend_pid)
         link.on_tick = ending.end_holders
+        self._unsure = True
         try:
             with answered(link), store_errors():
                 found = link.execute(
@@ -160,6 +170,7 @@ class Lease:
         finally:
             link.on_tick = None
             ending.close()
+        self._unsure = False
         if found is None:
             return None
         epoch, beat, generation, clean, size, note, now = found
@@ -169,6 +180,7 @@ class Lease:
         )  # fmt: skip
         with self._lock:
             self.epoch, self._until = epoch, 0.0
+            self._taken = epoch
         self.confirmed(epoch, asked, now)
         return taken
 

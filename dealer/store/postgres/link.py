@@ -21,12 +21,26 @@ PATIENCE_SECONDS = 5.0
 _CONNECT_SECONDS = 3
 _TICK_SECONDS = 0.1
 _OLDEST = 150000
-_DURABLE = ("on", "remote_apply")
 _SETTINGS = """
-SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit'), current_setting('fsync'),
-  current_setting('full_page_writes'), pg_is_in_recovery(), current_setting('synchronous_standby_names'),
-  current_setting('statement_timeout'), coalesce(current_setting('transaction_timeout', true), '0')
+SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('synchronous_standby_names'),
+  n.name, current_setting(n.name, true) FROM unnest(%s::text[]) n (name)
 """
+_OF_SERVER: dict[str, tuple[tuple[str | None, ...], str]] = {
+    "fsync": (("on",), "and a crash may lose what it has acknowledged"),
+    "full_page_writes": (("on",), "and a crash may lose what it has acknowledged"),
+    "server_encoding": (("UTF8", "SQL_ASCII"), "and a log's notes do not fit: createdb --encoding UTF8"),
+}
+"""What the server must be set to, and why."""
+_CUT_SHORT = "and a commit that it cuts short may be seen and lost"
+_OF_ROLE: dict[str, tuple[tuple[str | None, ...], str]] = {
+    "synchronous_commit": (("on", "remote_apply"), "and commits may be lost"),
+    "statement_timeout": (("0",), _CUT_SHORT),
+    "transaction_timeout": (("0", None), _CUT_SHORT),
+    "lock_timeout": (("0",), "and a standby cannot wait for a writer that hangs within a commit"),
+    "idle_session_timeout": (("0",), "and the writer's connection ends between two hands"),
+    "default_transaction_isolation": (("read committed",), "and a commit that waits for another fails"),
+}
+"""What the role must be set to, and why; None: the server is older than the setting."""
 
 
 class Replication(StrEnum):
@@ -111,7 +125,7 @@ class Database:
             StoreError: it cannot be reached, is too old, or is set so that commits may be lost (MACHINES.md,
                 section 2).
         """
-        with store_errors():
+        with store_errors(), _can_write():
             link = Link.connect(
                 _checked_url(self.url),
                 autocommit=True,
@@ -119,18 +133,31 @@ class Database:
                 connect_timeout=_CONNECT_SECONDS,
                 target_session_attrs="read-write",
                 application_name="cutcard",
+                client_encoding="UTF8",
             )
             link.warnings = []
             arrays.register(link)
             link.add_notice_handler(lambda said: _hear(link, said))
         try:
             with store_errors():
-                found = link.execute(_SETTINGS).fetchone()
-            _check_settings(found or (), self.replication)
+                found = link.execute(_SETTINGS, ([*_OF_SERVER, *_OF_ROLE],)).fetchall()
+            _check_settings(found, self.replication)
         except BaseException:
             link.close()
             raise
         return link
+
+
+@contextmanager
+def _can_write() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if "session is read-only" in str(error):
+            raise StoreError(
+                "the database, or this role's default_transaction_read_only, is read-only: name the primary in --store"
+            ) from None
+        raise
 
 
 def _hear(link: Link, said: psycopg.errors.Diagnostic) -> None:
@@ -138,26 +165,19 @@ def _hear(link: Link, said: psycopg.errors.Diagnostic) -> None:
         link.warnings.append(said.message_primary or "a warning")
 
 
-def _check_settings(found: tuple[Any, ...], replication: Replication) -> None:
-    version, durable, fsync, pages, recovering, standbys, statement, transaction = found
+def _check_settings(found: list[tuple[Any, ...]], replication: Replication) -> None:
+    version, recovering, standbys = found[0][:3]
+    settings = {name: value for *_, name, value in found}
     if version < _OLDEST:
         raise StoreError(f"the database is PostgreSQL {version // 10000}, and this needs 15 or newer")
     if recovering:
         raise StoreError("the database is a standby that cannot be written: name the primary in --store")
-    for name, value in (("fsync", fsync), ("full_page_writes", pages)):
-        if value != "on":
-            raise StoreError(f"the database runs with {name} = {value}, and a crash may lose what it has acknowledged")
-    if durable not in _DURABLE:
-        raise StoreError(
-            f"synchronous_commit is {durable} for this role, and commits may be lost: ALTER ROLE … SET "
-            "synchronous_commit = on"
-        )
-    for name, value in (("statement_timeout", statement), ("transaction_timeout", transaction)):
-        if value != "0":
-            raise StoreError(
-                f"{name} is {value} for this role, and a commit that it cuts short may be seen and lost: ALTER ROLE … "
-                f"SET {name} = 0"
-            )
+    for name, (good, why) in _OF_SERVER.items():
+        if settings[name] not in good:
+            raise StoreError(f"the database runs with {name} = {settings[name]}, {why}")
+    for name, (good, why) in _OF_ROLE.items():
+        if settings[name] not in good:
+            raise StoreError(f"{name} is {settings[name]} for this role, {why}: ALTER ROLE … SET {name} = '{good[0]}'")
     if replication is Replication.SYNCHRONOUS and not standbys:
         raise StoreError(
             "--replication synchronous is declared, and synchronous_standby_names is empty: nobody confirms a commit"
@@ -167,13 +187,23 @@ def _check_settings(found: tuple[Any, ...], replication: Replication) -> None:
 def _checked_url(url: str) -> str:
     """Returns the URL with `sslmode` verify-full, which another machine's database needs.
 
+    What would have libpq take a part of a password for a host, a port or a name, and say it, is refused before.
+
     Raises:
-        CutcardError: it is no URL of PostgreSQL, or asks for less.
+        CutcardError: it is no URL of PostgreSQL, or asks for less. The message has nothing of it.
     """
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:
-        raise CutcardError("--store is no URL of PostgreSQL: postgresql://ROLE@HOST/DATABASE") from None
+        parts = {}
+    if not parts:
+        raise CutcardError("--store is no URL of PostgreSQL: postgresql://ROLE@HOST/DATABASE")
+    _, is_url, rest = url.partition("://")
+    owner, at, place = rest.partition("?")[0].partition("@")
+    if is_url and ("@" in place or (at and "/" in owner)):
+        raise CutcardError("--store has an @ or a / in its role or password: write it as %40 or %2F there")
+    if not all(port.isdecimal() and 0 < int(port) < 1 << 16 for port in str(parts.get("port") or 1).split(",")):
+        raise CutcardError("--store has a port that is no number: a : or a / of a password is written as %3A or %2F")
     hosts = str(parts.get("host") or "").split(",")
     if all(map(_is_here, hosts)):
         return url

@@ -69,6 +69,7 @@ class Registry:
     _signed: dict[int, float] = field(default_factory=dict)
     _signs: dict[tuple[bytes, int], _Sign] = field(default_factory=dict)
     _made: dict[int, float] = field(default_factory=dict)
+    _said: set[bytes] = field(default_factory=set)
 
     def register(self, link: Link, generation: int) -> None:
         """Registers this dealer for a generation and the next one, and says that it is alive.
@@ -173,14 +174,24 @@ class Registry:
         try:
             found = self.keyring.vouching.registration(note, dealer, generation)
         except Unvouched as why:
-            _log.error("a dealer's registration is refused", dealer=dealer.hex(), error=str(why))
+            self._refuse(dealer, str(why))
             return None
-        if not is_timely(found, self.clock(), self.period):
+        now = self.clock()
+        if not is_timely(found, now, self.period):
+            fault = "its clock or this one's is wrong" if found.seconds > now else "it is too old"
+            self._refuse(dealer, f"it was signed {found.seconds - now:+.0f} s from now: {fault}")
             return None
         if self._known.setdefault((dealer, generation), found.public) != found.public:
-            _log.error("a dealer's registration is refused", dealer=dealer.hex(), error="it had another key before")
+            self._refuse(dealer, "it had another key before")
             return None
+        self._said.discard(dealer)
         return found
+
+    def _refuse(self, dealer: bytes, why: str) -> None:
+        """Has it said once, not with each look, that a dealer which is alive is given no key."""
+        if dealer not in self._said:
+            _log.error("a dealer's registration is refused", dealer=dealer.hex(), error=why)
+        self._said.add(dealer)
 
     def forget_below(self, generation: int) -> None:
         """Forgets what was registered for older generations."""

@@ -3,10 +3,15 @@
 from datetime import date, timedelta
 from typing import Any
 
+import structlog
+
 from dealer.store.interface import StoreError
 from dealer.store.postgres.link import Link, store_errors
 
+_log = structlog.get_logger()
 VERSION = 1
+STEPS: dict[int, tuple[str, ...]] = {}
+"""By version, the statements that make the next one of it."""
 DAYS_AHEAD = 2
 DAILY = ("answers", "records")
 _TABLES = """
@@ -48,10 +53,51 @@ CREATE TABLE published (one boolean PRIMARY KEY CHECK (one), size bigint NOT NUL
 """
 
 
+_NAMES = tuple(part.partition(" ")[0] for part in _TABLES.split("CREATE TABLE ")[1:])
+_OWNERS = """
+SELECT relname::text, pg_get_userbyid(relowner)::text FROM unnest(%s::text[]) n (name)
+  JOIN pg_class ON pg_class.oid = to_regclass(n.name) ORDER BY 1"""
+_META = """
+SELECT count(*)::int FROM pg_attribute WHERE attrelid = to_regclass('meta') AND attname IN ('name', 'value')"""
+_RIGHTS = """
+SELECT current_user::text, has_schema_privilege(current_schema(), 'CREATE'),
+  current_setting('is_superuser') = 'on'"""
+
+
 def is_there(link: Link) -> bool:
-    """Tells whether there is a log, whole or not."""
+    """Tells whether there is a log.
+
+    Raises:
+        StoreError: there are tables by those names that are no log's, or the database does not answer.
+    """
     with store_errors():
-        return bool(_one(link, "SELECT to_regclass('meta') IS NOT NULL OR to_regclass('writer') IS NOT NULL")[0])
+        rows = link.execute(_OWNERS, (list(_NAMES),)).fetchall()
+        (of_meta,) = _one(link, _META)
+    if rows and of_meta != 2:
+        there = ", ".join(name for name, *_ in rows)
+        raise StoreError(f"there are tables of something else in this database ({there}): give the log one of its own")
+    return bool(rows)
+
+
+def check_owner(link: Link) -> None:
+    """Checks that this role may do all that a dealer does, such as to make and to drop the days.
+
+    Raises:
+        StoreError: it may not.
+    """
+    with store_errors():
+        rows = link.execute(_OWNERS, (list(_NAMES),)).fetchall()
+        user, may_make, is_superuser = _one(link, _RIGHTS)
+    for name, owner in rows:
+        if owner != user:
+            raise StoreError(
+                f"the table {name} is the role {owner}'s, and this dealer logs in as {user}: all dealers log in as the "
+                "role that made the log"
+            )
+    if not may_make:
+        raise StoreError(f"the role {user} may make no table in this schema: GRANT CREATE ON SCHEMA … TO {user}")
+    if is_superuser:
+        _log.warning("this dealer logs in as a superuser: make a role of its own, which is none", role=user)
 
 
 def is_moving(link: Link, origin: str) -> bool:
@@ -106,21 +152,59 @@ def origin_of(link: Link, *, moving: bool = False) -> str:
     Raises:
         StoreError: there is no log, or one of another version.
     """
+    origin, version = _origin_and_version(link, moving=moving)
+    if version < VERSION:
+        raise StoreError(
+            f"the database is of version {version}: bring it up to version {VERSION} by `dealer migrate --store URL`"
+        )
+    return origin
+
+
+def _origin_and_version(link: Link, *, moving: bool) -> tuple[str, int]:
     with store_errors():
-        (there,) = _one(link, "SELECT to_regclass('meta') IS NOT NULL")
-        if not there:
+        if not is_there(link):
             raise StoreError("there is no log in this database: make one by `dealer init --store URL`")
         meta = dict(link.execute("SELECT name, value FROM meta").fetchall())
     version = meta.get("version")
     if "moving" in meta and not moving:
         raise StoreError("a log is being moved into this database: run `dealer migrate --to` again until it ends")
-    if version == str(VERSION):
-        return str(meta["origin"])
-    if version is None or not version.isdecimal():
+    if version is None or not version.isdecimal() or "origin" not in meta:
         raise StoreError("the database does not say of which version its log is: it is no dealer's, or half made")
-    if int(version) < VERSION:
-        raise StoreError(f"the database is of version {version}: bring it up to version {VERSION} by `dealer migrate`")
-    raise StoreError(f"the database is of version {version}, and this dealer reads {VERSION}: use a newer dealer")
+    if int(version) > VERSION:
+        raise StoreError(f"the database is of version {version}, and this dealer reads {VERSION}: use a newer dealer")
+    return meta["origin"], int(version)
+
+
+def bring_up(link: Link, origin: str) -> bool:
+    """Brings a log's tables up to this version, in one transaction: one that is stopped has changed nothing.
+
+    Its first statement is a taking of the lease, for nobody: a dealer that comes back late writes no more.
+
+    Returns:
+        Whether there was anything to do.
+
+    Raises:
+        StoreError: a dealer serves the log, it is another's, or the database does not answer; nothing was changed.
+    """
+    found, version = _origin_and_version(link, moving=False)
+    if found != origin:
+        raise StoreError(f"the database is the log {found}, and this folder is of {origin}")
+    if version == VERSION:
+        return False
+    with store_errors(), link.transaction():
+        if not link.execute(_TAKE).rowcount:
+            raise StoreError("a dealer serves this log: stop every dealer, then run this again")
+        _, version = _origin_and_version(link, moving=False)  # nobody else changes it from here on
+        for step in range(version, VERSION):
+            for statement in STEPS[step]:
+                link.execute(statement.encode())
+        link.execute("UPDATE meta SET value = %s WHERE name = 'version'", (str(VERSION),))
+    return True
+
+
+_TAKE = """
+UPDATE writer SET epoch = epoch + 1, beat = beat + 1, holder = ''
+ WHERE one AND (holder = '' OR expires < clock_timestamp())"""
 
 
 def days_there(link: Link) -> list[date]:

@@ -209,7 +209,7 @@ class HandSeat:
             raise CheckError("dealing", f"seat {self.seat} was folded, and its player did not fold")
         own = {card.position for card in state.dealt if card.seat == self.seat and card.face is Face.DOWN}
         shown = sorted((state.shown & own) - self._consented)
-        if shown and not self._showdown:
+        if shown and not (self._showdown and _is_last(state)):
             raise CheckError("dealing", f"cards of seat {self.seat} were shown without its consent: {shown}")
 
     async def finish(self, closing: bytes) -> Proven:
@@ -254,7 +254,7 @@ class HandSeat:
         dealt = 0
         for event in told.events:
             if isinstance(event, Show) and set(event.positions) & own - self._consented:
-                come = dealt == len(told.dealt) and (told.street,) == told.game.street_names[-1:]
+                come = dealt == len(told.dealt) and _is_last(told)
                 require(come, "dealing", f"seat {self.seat} was shown before the showdown")
             dealt += len(event.cards) if isinstance(event, Deal | Draw) else 0
 
@@ -363,6 +363,11 @@ class HandSeat:
 
     def _checked(self, cards: Sequence[types_pb2.Card] = ()) -> AbstractContextManager[None]:
         return self._own.held(evidence.keeping(self._evidence, self._log.folder.evidence, cards))
+
+
+def _is_last(state: HandState) -> bool:
+    """Whether the last street is dealt; free-draw has none."""
+    return (state.street,) == state.game.street_names[-1:]
 
 
 def _read(kind: type[M], data: bytes) -> M:

@@ -237,6 +237,35 @@ async def test_a_hand_that_is_not_the_players_is_refused(served: tuple[Dealer, C
         await again.take(hand.view(1))
 
 
+async def test_a_dealer_that_shows_a_card_for_the_room_is_found(
+    served: tuple[Dealer, Client, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that asks for no consent: at once, if the room passes on what it did, and at the close if it waits."""
+    _, room, player = served
+    monkeypatch.setattr("dealer.service.writer.seats.require_consents", lambda *given: None)
+    hand, seat = await committed(room, player)
+    await seat.take(hand.view(1))
+    own = [card.position for card in seat.cards_of(1) if card.face == "down"]
+    await hand.show(own)
+    await seat.consent_to_showdown()  # which is for later
+    with pytest.raises(CheckError, match="without its consent") as caught:
+        await seat.take(hand.view(1))
+    assert caught.value.check == "dealing"
+    await hand.void()
+    hand, seat = await committed(room, player)
+    await seat.take(hand.view(1))
+    await seat.consent_to_showdown()
+    own = [card.position for card in seat.cards_of(1) if card.face == "down"]
+    await hand.show(own)
+    for street in STREETS[1:]:
+        await hand.deal_street(street)
+    await seat.take(hand.view(1))
+    await hand.close()
+    with pytest.raises(CheckError, match="shown before the showdown") as caught:
+        await seat.finish(hand.closing())
+    assert caught.value.check == "dealing"
+
+
 async def test_room_and_player_take_a_hand_up_again(served: tuple[Dealer, Client, Client], tmp_path: Path) -> None:
     dealer, room, player = served
     key = SeatKey.draw()

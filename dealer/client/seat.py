@@ -48,9 +48,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """A sealed seat's: a proof under the secret that its player shares with the dealer."""
+    """A sealed seat's: a proof under the secret that its player shares with the dealer, one for each prompt.
+
+    A room on the way could keep the first back, and choose between it and a second.
+    """
 
     own: Sealed
+    _given: dict[int, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     def sign(self, request: Any, prompt: int) -> None:
         """See `Signer.sign`."""
@@ -60,7 +64,12 @@ class Proofs:
             request.proof = self.own.prove(0, LEAVE, 0)
         else:
             name = pb.Action.Name(request.action).removeprefix("ACTION_").lower()
+            given = self._given.get(prompt, (name, request.amount))
+            if given != (name, request.amount):
+                told = f"seat {self.own.seat} has proven {given[0]} {given[1]} for this prompt, and proves nothing else"
+                raise UsageError(told)
             request.proof = self.own.prove(prompt, name, request.amount)
+            self._given[prompt] = given
 
 
 class Watch:
@@ -253,8 +262,8 @@ class Seat:
             amount: the seat's total on this street afterwards; None: the option's own, if it has one of this name.
 
         Raises:
-            UsageError: the seat is not asked, or not that; or it is sealed, and no card of its own has
-                opened or a check has failed.
+            UsageError: the seat is not asked, or not that; or it is sealed, and has proven another answer, no card of
+                its own has opened, or a check has failed.
             CheckError: `lifecycle`: a sealed seat's hand is closed in the log, and played on to its player.
             CallError: refused, such as `OUT_OF_TURN` if its time ran out meanwhile; or not answered.
         """

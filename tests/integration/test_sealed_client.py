@@ -383,6 +383,34 @@ async def test_a_room_that_drops_an_action_and_lets_the_clock_act_is_found(
     assert any(isinstance(each, CheckError) and "the clock is said to have acted" in str(each) for each in found)
 
 
+async def test_a_player_answers_a_prompt_in_one_way(served: tuple[Dealer, Client, Client]) -> None:
+    """A room that kept the first answer back and called it refused does not get another to choose from."""
+    _, room, player = served
+    keys = keys_of(1, 2, 3)
+    table = await room.start_hand("t", STACKS, STAKES, seat_keys=public(keys))
+    kept: list[bytes] = []
+
+    async def refuse(method: str, request: bytes) -> bytes:
+        kept.append(request)
+        raise ConnectionError("the dealer is not there")
+
+    way = Through(refuse, table.relay)
+    seats = [player.sealed_seat(table.hand_id, n, keys[n], table="t", reveal="public", through=way) for n in keys]
+    for seat in seats:
+        while (seen := await seat.next()) is not None and seen.kind != "seat_prompted":
+            pass
+    (asked,) = [seat for seat in seats if seat.options]
+    first, *others = [option.action for option in asked.options]
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            await asked.act(first)
+    for other in others:
+        with pytest.raises(UsageError, match="proves nothing else"):
+            await asked.act(other)
+    proofs = {table_pb2.ActRequest.FromString(request).proof for request in kept}
+    assert (len(kept), len(proofs)) == (2, 1)
+
+
 async def test_a_hand_that_was_hidden_and_played_again_has_another_history(
     served: tuple[Dealer, Client, Client],
 ) -> None:

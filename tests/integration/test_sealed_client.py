@@ -383,6 +383,52 @@ async def test_a_room_that_drops_an_action_and_lets_the_clock_act_is_found(
     assert any(isinstance(each, CheckError) and "the clock is said to have acted" in str(each) for each in found)
 
 
+def _mine(event: table_pb2.TableEvent) -> types_pb2.Card:
+    return next(card for card in event.street_dealt.cards if card.seat == 1 and card.face == types_pb2.FACE_DOWN)
+
+
+TOLD: dict[str, tuple[str, Callable[[table_pb2.TableEvent], None], str]] = {
+    "no envelope": ("hand_started", lambda e: e.hand_started.hand.ClearField("envelopes"), "opening"),
+    "an envelope of noise": (
+        "hand_started",
+        lambda e: setattr(e.hand_started.hand.envelopes[0], "envelope", bytes(80)),
+        "opening",
+    ),
+    "the digests dropped": ("hand_started", lambda e: e.hand_started.hand.ClearField("seat_keys"), "lifecycle"),
+    "its card kept back": ("street_dealt", lambda e: _mine(e).ClearField("sealed"), "opening"),
+    "its card cut": ("street_dealt", lambda e: setattr(_mine(e), "sealed", _mine(e).sealed[:-1]), "opening"),
+    "its card changed": ("street_dealt", lambda e: setattr(_mine(e), "sealed", bytes(50)), "opening"),
+    "its card at another's place": ("street_dealt", lambda e: setattr(_mine(e), "seat", 2), "dealing"),
+    "a card kept back": ("street_dealt", lambda e: e.street_dealt.cards.pop(), "dealing"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+async def test_a_lie_on_the_way_from_the_table_is_found_by_name(
+    served: tuple[Dealer, Client, Client], name: str
+) -> None:
+    _, room, player = served
+    keys = keys_of(1)
+    table = await room.start_hand("t", STACKS, STAKES, seat_keys=public(keys))
+    kind, lie, check = TOLD[name]
+
+    async def told(request: bytes) -> AsyncIterator[bytes]:
+        async for data in table.relay(request):
+            response = table_pb2.WatchHandResponse.FromString(data)
+            if response.event.WhichOneof("event") == kind:
+                lie(response.event)
+            yield response.SerializeToString()
+
+    way = Through(table.pass_on, told)
+    seat = player.sealed_seat(table.hand_id, 1, keys[1], table="t", reveal="public", through=way)
+    with pytest.raises(CheckError) as caught:
+        await play(seat)
+    assert caught.value.check == check
+    assert caught.value.evidence is not None
+    with pytest.raises(UsageError):
+        await seat.leave()
+
+
 async def test_a_player_answers_a_prompt_in_one_way(served: tuple[Dealer, Client, Client]) -> None:
     """A room that kept the first answer back and called it refused does not get another to choose from."""
     _, room, player = served

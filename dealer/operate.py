@@ -191,7 +191,15 @@ def status(stub: Any, output: str) -> None:
     ]
     if answer.HasField("certificate_days"):
         rows.append(("certificate", f"{answer.certificate_days:.1f} days left"))
-    rows += [(f"room {each.room}", f"{each.hands_in_play} in play") for each in answer.rooms]
+    most = answer.limits
+    rows += [
+        (
+            f"room {each.room}",
+            f"{each.hands_in_play} of {most.hands_in_play} hands in play, {each.tables} of {most.tables} tables, "
+            f"{each.requests_waiting} of {most.requests_waiting} requests waiting",
+        )
+        for each in answer.rooms
+    ]
     for label, value in rows:
         click.echo(f"{label:<12} {value}")
 

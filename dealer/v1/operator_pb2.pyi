@@ -283,23 +283,77 @@ class RoomUse(_message.Message):
 
     ROOM_FIELD_NUMBER: _builtins.int
     HANDS_IN_PLAY_FIELD_NUMBER: _builtins.int
+    TABLES_FIELD_NUMBER: _builtins.int
+    REQUESTS_WAITING_FIELD_NUMBER: _builtins.int
     room: _builtins.str
     """The room; `local` of callers without TLS."""
     hands_in_play: _builtins.int
     """Its hands in play."""
+    tables: _builtins.int
+    """Its tables."""
+    requests_waiting: _builtins.int
+    """Its requests that wait for the writer."""
     def __init__(
         self,
         *,
         room: _builtins.str = ...,
         hands_in_play: _builtins.int = ...,
+        tables: _builtins.int = ...,
+        requests_waiting: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands_in_play", b"hands_in_play", "room", b"room"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands_in_play", b"hands_in_play", "requests_waiting", b"requests_waiting", "room", b"room", "tables", b"tables"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RoomUse: _TypeAlias = RoomUse  # noqa: Y015
+
+@_typing.final
+class RoomLimits(_message.Message):
+    """What each room may use, from its own use alone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HANDS_IN_PLAY_FIELD_NUMBER: _builtins.int
+    TABLES_FIELD_NUMBER: _builtins.int
+    REQUESTS_A_SECOND_FIELD_NUMBER: _builtins.int
+    CONNECTIONS_FIELD_NUMBER: _builtins.int
+    STREAMS_FIELD_NUMBER: _builtins.int
+    REQUESTS_WAITING_FIELD_NUMBER: _builtins.int
+    CALLS_WAITING_FIELD_NUMBER: _builtins.int
+    hands_in_play: _builtins.int
+    """Hands in play."""
+    tables: _builtins.int
+    """Tables, ever."""
+    requests_a_second: _builtins.float
+    """Requests a second, and so many at once."""
+    connections: _builtins.int
+    """Connections on which calls come at once."""
+    streams: _builtins.int
+    """Open streams, over all connections."""
+    requests_waiting: _builtins.int
+    """Requests that wait for the writer."""
+    calls_waiting: _builtins.int
+    """Calls that wait their turn while another room is there."""
+    def __init__(
+        self,
+        *,
+        hands_in_play: _builtins.int = ...,
+        tables: _builtins.int = ...,
+        requests_a_second: _builtins.float = ...,
+        connections: _builtins.int = ...,
+        streams: _builtins.int = ...,
+        requests_waiting: _builtins.int = ...,
+        calls_waiting: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_waiting", b"calls_waiting", "connections", b"connections", "hands_in_play", b"hands_in_play", "requests_a_second", b"requests_a_second", "requests_waiting", b"requests_waiting", "streams", b"streams", "tables", b"tables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RoomLimits: _TypeAlias = RoomLimits  # noqa: Y015
 
 @_typing.final
 class GetStatusResponse(_message.Message):
@@ -323,6 +377,7 @@ class GetStatusResponse(_message.Message):
     HANDS_IN_PLAY_FIELD_NUMBER: _builtins.int
     MOST_HANDS_FIELD_NUMBER: _builtins.int
     ROOMS_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of the installed package."""
     code_digest: _builtins.str
@@ -357,6 +412,10 @@ class GetStatusResponse(_message.Message):
     def rooms(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoomUse]:
         """Each room that has a hand in play."""
 
+    @_builtins.property
+    def limits(self) -> Global___RoomLimits:
+        """What each room may use."""
+
     def __init__(
         self,
         *,
@@ -376,10 +435,11 @@ class GetStatusResponse(_message.Message):
         hands_in_play: _builtins.int = ...,
         most_hands: _builtins.int = ...,
         rooms: _abc.Iterable[Global___RoomUse] | None = ...,
+        limits: Global___RoomLimits | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_days", b"_certificate_days", "certificate_days", b"certificate_days"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_days", b"_certificate_days", "certificate_days", b"certificate_days", "limits", b"limits"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_days", b"_certificate_days", "certificate_days", b"certificate_days", "code_digest", b"code_digest", "draining", b"draining", "entropy", b"entropy", "epoch", b"epoch", "hands_in_play", b"hands_in_play", "key_id", b"key_id", "log_size", b"log_size", "most_hands", b"most_hands", "origin", b"origin", "published_size", b"published_size", "role", b"role", "rooms", b"rooms", "storage", b"storage", "uptime_seconds", b"uptime_seconds", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_days", b"_certificate_days", "certificate_days", b"certificate_days", "code_digest", b"code_digest", "draining", b"draining", "entropy", b"entropy", "epoch", b"epoch", "hands_in_play", b"hands_in_play", "key_id", b"key_id", "limits", b"limits", "log_size", b"log_size", "most_hands", b"most_hands", "origin", b"origin", "published_size", b"published_size", "role", b"role", "rooms", b"rooms", "storage", b"storage", "uptime_seconds", b"uptime_seconds", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__certificate_days: _TypeAlias = _typing.Literal["certificate_days"]  # noqa: Y015
     _WhichOneofArgType__certificate_days: _TypeAlias = _typing.Literal["_certificate_days", b"_certificate_days"]  # noqa: Y015

@@ -98,7 +98,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
             named = (("a", a), ("b", b), ("operator", op), ("public", public), ("local", local))
             rooms = {name: Room(channel) for name, channel in named}
             hand = rooms["a"].open("a-1").hand_id
-            yield Setting(dealer, certificates, rooms, hand, rooms["a"].start("a-2"))
+            yield Setting(dealer, certificates, rooms, hand, rooms["a"].start("a-2", action_seconds=300))
 
 
 def calls_of(

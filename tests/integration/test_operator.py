@@ -1,22 +1,23 @@
 """Finding hands again, OperatorService and its commands, hands that nobody touches (API.md; docs/access.md)."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from audit.report.code_digest import code_digest as digest_of
 from dealer.service.settings import Settings
+from dealer.service.writer.sources import Sources
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import operator_pb2 as op
-from dealer.v1 import operator_pb2_grpc, types_pb2
+from dealer.v1 import operator_pb2_grpc, table_pb2, table_pb2_grpc, types_pb2
 from tests.integration.access_room import SERVER, Certificates, behind_tls, channel_to
 from tests.integration.inside import dealer_inside
 from tests.integration.running import Room, error_info, refusal, rid, run_tool, running
-from tests.integration.table_room import TableRoom
+from tests.integration.table_room import STAKES, TableRoom
 
 
 def table_of(room: Room, name: str) -> pb.GetTableResponse:
@@ -131,11 +132,39 @@ def test_drain_takes_no_new_hand_and_lets_those_in_play_end(tmp_path: Path) -> N
         with pytest.raises(grpc.RpcError) as caught:
             room.open("u")
         assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "DRAINING")
-        health = run_tool("dealer", "status", "--format", "json", *connect)
-        assert json.loads(health.stdout)["draining"] is True
+        told = run_tool("dealer", "status", "--format", "json", *connect)
+        assert json.loads(told.stdout)["draining"] is True
+        health = health_pb2_grpc.HealthStub(room.channel)
+        assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        with channel_to(dealer.address, None) as channel, pytest.raises(grpc.RpcError) as caught:
+            request = table_pb2.StartHandRequest(request_id=rid(), table="v", game=1, stakes=STAKES, reveal=1)
+            request.seats.add(seat=1, stack=1000)
+            request.seats.add(seat=2, stack=1000)
+            table_pb2_grpc.TableServiceStub(channel).StartHand(request)
+        assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "DRAINING")
         room.play_out(hand)
         assert "new hands are taken" in run_tool("dealer", "resume", *connect).stdout
         assert room.open("u").number == 1
+
+
+async def test_health_says_so_before_a_drain_refuses_the_first_hand(tmp_path: Path) -> None:
+    async with dealer_inside(tmp_path / "data") as (dealer, room):
+        health, shown = dealer.engine.health, list[tuple[bool, bool]]()
+        show = dealer.show_health
+
+        async def seen() -> None:
+            shown.append((health.serving, health.admitting))
+            await show()
+
+        dealer.show_health = seen  # type: ignore[method-assign]
+        stub = operator_pb2_grpc.OperatorServiceStub(room.channel)
+        for _ in range(2):
+            await stub.Drain(op.DrainRequest())
+        with pytest.raises(grpc.aio.AioRpcError):
+            await room.open("t")
+        await stub.Resume(op.ResumeRequest())
+        await room.open("t")
+        assert shown == [(False, True), (True, True)], "a drain: not serving, and hands still taken; then a resume"
 
 
 def test_status_tells_version_digest_log_and_use(tmp_path: Path) -> None:
@@ -144,11 +173,21 @@ def test_status_tells_version_digest_log_and_use(tmp_path: Path) -> None:
             dealer.room().open(table)
         found = json.loads(run_tool("dealer", "status", "--format", "json", "--connect", dealer.address).stdout)
         assert (found["role"], found["hands_in_play"], found["log_size"]) == ("writer", "2", "2")
-        assert found["rooms"] == [{"room": "local", "hands_in_play": "2"}]
+        assert found["rooms"] == [{"room": "local", "hands_in_play": "2", "tables": "2", "requests_waiting": "0"}]
+        assert found["limits"] == {
+            "hands_in_play": "20000",
+            "tables": "100000",
+            "requests_a_second": 20_000.0,
+            "connections": "1000",
+            "streams": "10000",
+            "requests_waiting": "20000",
+            "calls_waiting": "10000",
+        }
         assert found["code_digest"] == digest_of("dealer")
         assert (found["entropy"], found["storage"], found["draining"]) == (True, True, False)
         assert "certificate_days" not in found
         text = run_tool("dealer", "status", "--connect", dealer.address).stdout
+        assert "room local   2 of 20000 hands in play, 2 of 100000 tables, 0 of 20000 requests waiting" in text
         assert found["code_digest"] in text
         assert dealer.process is not None
         assert dealer.process.stdout is not None
@@ -188,7 +227,20 @@ def test_a_room_that_moves_to_tls_keeps_its_tables_and_their_numbers(tmp_path: P
             from dealer.v1 import dealer_pb2_grpc
 
             request = pb.OpenHandRequest(request_id=rid(), table="t", game=1, seats=[1, 2], reveal=1)
-            assert dealer_pb2_grpc.DealerServiceStub(channel).OpenHand(request).hand.number == 2
+            stub = dealer_pb2_grpc.DealerServiceStub(channel)
+            first = stub.OpenHand(request).hand
+            assert first.number == 2
+            stub.VoidHand(pb.VoidHandRequest(request_id=rid(), hand_id=first.hand_id, reason=1))
+        # The room takes another name: its new certificate has the table, and the old one no more.
+        renamed = run_tool("dealer", "move-table", "t", "--from", "room-a", "--to", "room-z", *connect)
+        assert (renamed.returncode, renamed.stdout) == (0, "table t is room-z's: its next hand is number 3\n")
+        request.request_id = rid()
+        with channel_to(dealer.address, made.credentials("a")) as channel, pytest.raises(grpc.RpcError) as caught:
+            dealer_pb2_grpc.DealerServiceStub(channel).OpenHand(request)
+        assert refusal(caught.value)[1] == "TABLE_OF_ANOTHER_ROOM"
+        made.issue("z", "--room", "room-z")
+        with channel_to(dealer.address, made.credentials("z")) as channel:
+            assert dealer_pb2_grpc.DealerServiceStub(channel).OpenHand(request).hand.number == 3
         assert in_play in run_tool("dealer", "hands", "--connect", f"unix:{tmp_path}/s").stdout
         room_as_operator = ("--tls-ca", path("ca"), "--tls-cert", path("a"), "--tls-key", path("a", "key"))
         denied = run_tool("dealer", "hands", *connect[:2], *room_as_operator)
@@ -196,15 +248,18 @@ def test_a_room_that_moves_to_tls_keeps_its_tables_and_their_numbers(tmp_path: P
 
 
 async def test_hands_that_nobody_touches_are_void_and_a_referee_s_are_not(tmp_path: Path) -> None:
-    async with dealer_inside(tmp_path / "data", settings=Settings(hand_seconds=0.6, grace_seconds=1)) as (dealer, room):
+    now = [1_900_000_000_000]
+    settings = Settings(hand_seconds=3600, grace_seconds=1)
+    async with dealer_inside(tmp_path / "data", Sources(clock=lambda: now[0]), settings) as (dealer, room):
         left, touched = (await room.open("t")).hand_id, (await room.open("u")).hand_id
-        refereed = (await TableRoom(room.channel).start(table="v")).id
-        for street in range(1, 6):
+        await TableRoom(room.channel).start(table="v")
+        housekeeping = dealer._housekeeping
+        for street in range(1, 4):
+            now[0] += 1_500_000
             await room.deal(touched, street)
-            await asyncio.sleep(0.25)
-        states = {live.state.table for live in dealer.engine.state.live.values()}
-        assert states == {"u", "v"}
+            await housekeeping.tried(housekeeping._void_abandoned)
+            tables = {live.state.table for live in dealer.engine.state.live.values()}
+            assert tables == ({"t", "u", "v"} if street < 3 else {"u", "v"}), "voided after an hour, and not before"
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await room.close(left)
         assert error_info(caught.value).metadata["state"] == "VOID"
-        assert refereed

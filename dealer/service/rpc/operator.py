@@ -1,7 +1,6 @@
 """OperatorService: what an operator may look at and do (API.md). It never shows a card."""
 
 import asyncio
-from collections import Counter
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,8 +15,9 @@ from dealer.service.metrics import Metrics
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc import answers, requests
 from dealer.service.rpc.limits import source_of
-from dealer.service.rpc.roles import LOCAL_OWNER, NAME, caller
+from dealer.service.rpc.roles import LOCAL, LOCAL_OWNER, NAME, Caller, Role, caller
 from dealer.service.rpc.unary import Answer, unary
+from dealer.service.settings import Limits
 from dealer.service.writer import governing, hands
 from dealer.service.writer.about import describing_hand
 from dealer.service.writer.change import HandAnswer, Unit
@@ -120,10 +120,13 @@ class OperatorServicer:
         requests.decode(kind, data)
         health, who = self._engine.health, caller()
         if health.admitting != admitting:
+            health.receding = not admitting
+            if admitting:
+                health.admitting = True
+            await self._facts.show_health()  # of a drain health first, and only then no new hand
             health.admitting = admitting
             what = "an operator resumed new hands" if admitting else "an operator stopped new hands"
             _log.info(what, operator=str(who))
-            await self._facts.show_health()
         in_play = len(self._engine.state.live)
         answer = pb.ResumeResponse if admitting else pb.DrainResponse
         return answer(hands_in_play=in_play).SerializeToString()
@@ -132,7 +135,7 @@ class OperatorServicer:
         requests.decode(pb.GetStatusRequest, data)
         state, health, facts = self._engine.state, self._engine.health, self._facts
         leads = health.writer and health.standing is None and not health.draining
-        used = await self._engine.do(governing.use, source_of(caller(), context)) if leads else Counter[str]()
+        used = await self._engine.do(governing.use, source_of(caller(), context)) if leads else []
         published = await asyncio.get_running_loop().run_in_executor(None, facts.published_size)
         response = pb.GetStatusResponse(
             version=facts.version,
@@ -150,9 +153,34 @@ class OperatorServicer:
             certificate_days=facts.certificate_days(),
             hands_in_play=len(state.live),
             most_hands=state.limits.hands_in_play,
-            rooms=[pb.RoomUse(room=room, hands_in_play=count) for room, count in sorted(used.items())],
+            rooms=[
+                pb.RoomUse(
+                    room=each.room,
+                    hands_in_play=each.hands,
+                    tables=each.tables,
+                    requests_waiting=self._engine.waiting_of(str(_owner(each.room))),
+                )
+                for each in used
+            ],
+            limits=_limits(state.limits),
         )
         return response.SerializeToString()
+
+
+def _owner(room: str) -> Caller:
+    return LOCAL if room == LOCAL_OWNER else Caller(Role.ROOM, room)
+
+
+def _limits(limits: Limits) -> pb.RoomLimits:
+    return pb.RoomLimits(
+        hands_in_play=limits.room_hands,
+        tables=limits.room_tables,
+        requests_a_second=limits.room_rate,
+        connections=limits.room_connections,
+        streams=limits.caller_streams,
+        requests_waiting=limits.pending,
+        calls_waiting=limits.room_pending,
+    )
 
 
 def _room(name: str) -> str:

@@ -59,6 +59,10 @@ class Backlog(Generic[T]):
         """How many items wait, over all lines."""
         return self._waiting.total()
 
+    def waiting_of(self, room: str) -> int:
+        """Returns how many items of a room wait, over its lines."""
+        return self._waiting[room]
+
     def end(self) -> None:
         """Ends the lines behind what is in them now."""
         self._arrivals.put(None)

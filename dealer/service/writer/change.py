@@ -214,7 +214,11 @@ class Unit:
 
     def room_for_a_table(self, caller: str) -> bool:
         """Tells whether a caller may have one more table."""
-        return self._state.tables_of(caller) + self._new("table", caller) < self._state.limits.room_tables
+        return self.tables_of(caller) < self._state.limits.room_tables
+
+    def tables_of(self, owner: str) -> int:
+        """Returns how many tables a room has, with those that are new here."""
+        return self._state.tables_of(owner) + self._new("table", owner)
 
     def count_opened(self, caller: str, *, table: bool) -> None:
         """Counts a hand that was opened for a caller, and whether its table is new."""

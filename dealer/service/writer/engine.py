@@ -291,6 +291,10 @@ class Engine:
         """How many commands wait for the writer."""
         return self._backlog.waiting
 
+    def waiting_of(self, room: str) -> int:
+        """Returns how many commands of a room wait for the writer; `room` as in their sources."""
+        return self._backlog.waiting_of(room)
+
     @property
     def idle(self) -> bool:
         """Whether nothing waits for the writer."""

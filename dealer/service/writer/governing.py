@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 from dealer.errors import Reason, Refused
 from dealer.service.writer.change import Unit
@@ -48,10 +49,18 @@ def void_abandoned(unit: Unit, milliseconds: int, void: Callable[[Unit, bytes], 
     return len(left[:_AT_ONCE])
 
 
-def use(unit: Unit) -> Counter[str]:
-    """Counts the hands in play of each room."""
+class Use(NamedTuple):
+    """What a room has: hands in play, and tables."""
+
+    room: str
+    hands: int
+    tables: int
+
+
+def use(unit: Unit) -> list[Use]:
+    """Returns what each room has that has a hand in play, by their names."""
     used = Counter[str]()
     for live in unit.in_play().values():
         if (table := unit.table(live.state.table)) is not None:
             used[table.owner] += 1
-    return used
+    return [Use(room, hands, unit.tables_of(room)) for room, hands in sorted(used.items())]

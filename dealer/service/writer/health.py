@@ -10,11 +10,12 @@ from dealer.errors import Reason, Refused
 class Health:
     """What the dealer can do at the moment. It never comes back from draining, nor from the loss of its writer.
 
-    While it is not `admitting`, hands in play go on and none is opened; an operator says so, and takes it back.
+    While it is not `admitting`, hands in play go on and none is opened; an operator says so, and takes it back. It is
+    `receding` from just before, so that whoever looks at its health goes elsewhere first.
 
     Each flag is replaced whole, so any thread may read it. `entropy` and `storage` are set on the writer's thread (and
-    `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining` and `admitting` on the
-    loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first,
+    `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining`, `receding` and
+    `admitting` on the loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first,
     by what looks at the lease. `contradicted`, that witnesses hold another history of the log, is set on the loop, and
     only a restart takes it back; `retired`, that the log has ended, on the writer's thread as it reads.
     """
@@ -25,6 +26,7 @@ class Health:
     lapsed: bool = False
     writer: bool = True
     draining: bool = False
+    receding: bool = False
     admitting: bool = True
     contradicted: bool = False
     retired: bool = False
@@ -33,7 +35,7 @@ class Health:
     def serving(self) -> bool:
         """Whether hands can be opened and dealt."""
         leads = self.standing is None and not self.lapsed
-        open_ = self.admitting and not self.draining and not self.contradicted and not self.retired
+        open_ = not self.receding and not self.draining and not self.contradicted and not self.retired
         return self.entropy and self.storage and self.writer and leads and open_
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -16,7 +17,7 @@ from grpc_status import rpc_status
 
 from dealer.client import CallError, Client, Retry
 from dealer.errors import Refused
-from dealer.service.rpc.limits import RoomLimits, key_of
+from dealer.service.rpc.limits import RoomLimits, key_of, source_of
 from dealer.service.rpc.roles import LOCAL, PUBLIC, Caller, Role
 from dealer.service.settings import Limits, Settings, Tls
 from dealer.service.writer.backlog import Backlog
@@ -280,6 +281,16 @@ def test_whose_use_a_call_counts_as() -> None:
     one, other = (key_of(PUBLIC, f"ipv6:%5B2001:db8::{end}%5D:7") for end in ("1", "2:3"))
     assert one == other
     assert one != key_of(PUBLIC, "ipv6:%5B2001:db8:0:1::1%5D:7")
+
+
+def test_in_whose_line_a_call_waits_for_the_writer() -> None:
+    def lines(who: Caller, *peers: str) -> int:
+        return len({source_of(who, SimpleNamespace(peer=lambda peer=peer: peer)) for peer in peers})
+
+    connections = ("ipv4:192.0.2.7:5", "ipv4:192.0.2.7:6")
+    assert lines(Caller(Role.ROOM, "a"), *connections) == 2
+    assert lines(PUBLIC, *connections) == 1, "no address has more turns, or more that waits, by more connections"
+    assert lines(PUBLIC, *connections, "ipv4:192.0.2.8:5") == 2
 
 
 async def test_a_turn_that_comes_to_a_call_that_was_cancelled_goes_to_the_next() -> None:

@@ -136,11 +136,11 @@ def test_drain_takes_no_new_hand_and_lets_those_in_play_end(tmp_path: Path) -> N
         assert json.loads(told.stdout)["draining"] is True
         health = health_pb2_grpc.HealthStub(room.channel)
         assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.NOT_SERVING
-        with channel_to(dealer.address, None) as channel, pytest.raises(grpc.RpcError) as caught:
-            request = table_pb2.StartHandRequest(request_id=rid(), table="v", game=1, stakes=STAKES, reveal=1)
-            request.seats.add(seat=1, stack=1000)
-            request.seats.add(seat=2, stack=1000)
-            table_pb2_grpc.TableServiceStub(channel).StartHand(request)
+        request = table_pb2.StartHandRequest(request_id=rid(), table="v", game=1, stakes=STAKES, reveal=1)
+        for seat in (1, 2):
+            request.seats.add(seat=seat, stack=1000)
+        with pytest.raises(grpc.RpcError) as caught:
+            table_pb2_grpc.TableServiceStub(room.channel).StartHand(request)
         assert refusal(caught.value) == (grpc.StatusCode.UNAVAILABLE, "DRAINING")
         room.play_out(hand)
         assert "new hands are taken" in run_tool("dealer", "resume", *connect).stdout

@@ -169,8 +169,12 @@ def key_of(who: Caller, peer: str) -> str:
 
 
 def source_of(who: Caller, context: Any) -> str:
-    """Returns the line in which a call waits for the writer: its room, then its connection."""
-    return f"{who}\n{context.peer()}"
+    """Returns the line in which a call waits for the writer: its room, then its connection; of the public the address.
+
+    So to come on many connections gains an address of the public no turns, and takes no more of what may wait.
+    """
+    peer = context.peer()
+    return f"{who}\n{_network(peer) if who.role is Role.PUBLIC else peer}"
 
 
 def _network(peer: str) -> str:

@@ -54,6 +54,7 @@ class OperatorServicer:
         """Serves with this writer and referee; `facts` are the service's own."""
         self._engine, self._tables, self._metrics, self._facts = engine, tables, metrics, facts
         self._started = engine.state.sources.monotonic()
+        self._admission = asyncio.Lock()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
@@ -119,14 +120,15 @@ class OperatorServicer:
         kind = pb.ResumeRequest if admitting else pb.DrainRequest
         requests.decode(kind, data)
         health, who = self._engine.health, caller()
-        if health.admitting != admitting:
-            health.receding = not admitting
-            if admitting:
-                health.admitting = True
-            await self._facts.show_health()  # of a drain health first, and only then no new hand
-            health.admitting = admitting
-            what = "an operator resumed new hands" if admitting else "an operator stopped new hands"
-            _log.info(what, operator=str(who))
+        async with self._admission:
+            if health.admitting != admitting or health.receding == admitting:  # the latter: an earlier call gave up
+                health.receding = not admitting
+                if admitting:
+                    health.admitting = True
+                await self._facts.show_health()  # of a drain health first, and only then no new hand
+                health.admitting = admitting
+                what = "an operator resumed new hands" if admitting else "an operator stopped new hands"
+                _log.info(what, operator=str(who))
         in_play = len(self._engine.state.live)
         answer = pb.ResumeResponse if admitting else pb.DrainResponse
         return answer(hands_in_play=in_play).SerializeToString()

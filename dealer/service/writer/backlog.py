@@ -15,7 +15,7 @@ _RECENT_SECONDS = 1.0
 
 
 class Backlog(Generic[T]):
-    """Items in lines, by their source: a room and, after a newline, a connection of it. Rooms take turns.
+    """Items in lines, by their source: a room and, after a newline, a connection or address of it. Rooms take turns.
 
     The source "" is the dealer itself, which has one line. `put` and `answered` belong to the loop, `take` to the
     writer's thread; `rest` is for when there is no writer.
@@ -35,13 +35,13 @@ class Backlog(Generic[T]):
         """Appends an item to the line of its source.
 
         Raises:
-            Refused: too many of this room are waiting, or of this connection as many as the room has left. So no
+            Refused: too many of this room are waiting, or of this source as many as the room has left. So no
                 connection fills the last of its room's share, and a new one finds some.
         """
         room = _room(source)
         waiting, mine = self._waiting[room], self._in_line[source]
         if waiting >= self._most or (source and mine >= self._most - waiting):
-            whose = f" of this room are waiting, {mine} of them on this connection" if source else " are waiting"
+            whose = f" of this room are waiting, {mine} of them of this caller" if source else " are waiting"
             raise Refused(Reason.TOO_MANY_REQUESTS, f"{waiting} requests{whose}: try again later")
         self._waiting[room] += 1
         self._in_line[source] += 1

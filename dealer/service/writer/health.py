@@ -15,9 +15,10 @@ class Health:
 
     Each flag is replaced whole, so any thread may read it. `entropy` and `storage` are set on the writer's thread (and
     `storage` to false by what makes keys ready), `writer` on the thread that notices, `draining`, `receding` and
-    `admitting` on the loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to be renewed first,
-    by what looks at the lease. `contradicted`, that witnesses hold another history of the log, is set on the loop, and
-    only a restart takes it back; `retired`, that the log has ended, on the writer's thread as it reads.
+    `admitting` on the loop; `standing`, why this dealer is not the one that writes, and `lapsed`, that its lease is to
+    be renewed first, by what looks at the lease. `contradicted`, that witnesses hold another history of the log, is
+    set on the loop, and only a restart takes it back; `retired`, that the log has ended, on the writer's thread as it
+    reads.
     """
 
     entropy: bool = True

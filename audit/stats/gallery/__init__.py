@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from audit.stats.gallery import by_hand, fair, rigs, seeds, sorts, swaps
+from audit.stats.gallery import by_hand, fair, generators, rigs, seeds, sorts, swaps
 from audit.stats.gallery.shuffler import Decks, Make, Shuffler, in_blocks, story_of
 
 __all__ = ["GALLERY", "Decks", "Shuffler"]
@@ -38,6 +38,7 @@ def _one_day(name: str, goal: int | None, rig: Callable[..., Decks], more: str =
 def _shufflers() -> Iterator[Shuffler]:
     yield _alone("fair", None, fair.permuted)
     yield _alone("cutcard", None, fair.cutcard)
+    yield _alone("keys-32-no-ties", None, fair.keys_without_ties)
 
     yield _alone("swap-any", 300, swaps.any_position)
     yield _alone("swap-any-but-last", 300, swaps.last_card_out_of_reach)
@@ -66,6 +67,10 @@ def _shufflers() -> Iterator[Shuffler]:
     for bits, goal in ((15, 1_000), (16, 1_000), (20, 3_000), (24, 10_000), (32, 300_000)):
         yield _alone(f"seeds-{bits}", goal, seeds.few_seeds, f"2^{bits} seeds.", bits=bits)
     yield _alone("seeds-clock", 30_000, seeds.clock_seeds)
+    yield _alone("mt-word-a-deck", 300_000, generators.a_word_a_deck)
+    yield _in_turn("mt-device-repeats", 1_000, generators.repeating_device)
+    yield _in_turn("mt-threads-one-word", 100, generators.threads, "All eight from the same word.", words=1)
+    yield _alone("jitter-10", 10_000, generators.cipher_keyed_from_jitter, "Ten timings: 24 bits.", timings=10)
 
     for swaps_between in (26, 52, 104):
         yield _in_turn(
@@ -89,6 +94,21 @@ def _shufflers() -> Iterator[Shuffler]:
     # Nothing in decks gives these away: the record of each hand must (seeds derived again, PROTOCOL.md section 10).
     yield _alone("modulo-16", None, swaps.modulo, "Sixteen-bit words: cannot be seen.", bits=16)
     yield _alone("seeds-48", None, seeds.few_seeds, "2^48 seeds: cannot be seen.", bits=48)
+    yield _alone(
+        "keys-32", None, sorts.short_keys, "32 bits: two are equal in one deck of three million, which cannot be seen.",
+        bits=32,
+    )  # fmt: skip
+    yield _in_turn(
+        "mt-threads", None, generators.threads, "Each from a word of its own: cannot be seen. One early hand and 2^32 "
+        "tries give the word, and with it every later card.", words=generators.THREADS,
+    )  # fmt: skip
+    yield _in_turn(
+        "browser", None, generators.browser, "It cannot be seen by a test that does not know the generator; who knows "
+        "it has the state from ten decks, and with it every later card.",
+    )  # fmt: skip
+    yield _alone(
+        "jitter-20", None, generators.cipher_keyed_from_jitter, "Twenty timings, 48 bits: cannot be seen.", timings=20
+    )
 
 
 GALLERY: Mapping[str, Shuffler] = MappingProxyType({shuffler.name: shuffler for shuffler in _shufflers()})

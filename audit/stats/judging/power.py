@@ -93,6 +93,11 @@ def examine(
     return judge(count_source(source, dimensions=dimensions, processes=processes), alpha)
 
 
+def generator(seed: int, count: int) -> np.random.Generator:
+    """Returns what a corpus of so many decks is made with: another for each size, so that sizes say different things."""
+    return np.random.default_rng([seed, count])
+
+
 Examine = Callable[[Shuffler, int, np.random.Generator], tuple[bool, str, float]]
 """Examines so many decks of a shuffler: whether an alarm rings, the most surprising test, its p with all looks paid."""
 
@@ -139,7 +144,7 @@ def measure(
         while 2 * len(rang) <= runs and 2 * len(silent) < runs:
             run = len(rang) + len(silent)
             progress(f"{shuffler.name}, {most:,} decks, run {run + 1} of {runs}")
-            alarm, name, p = examined(shuffler, most, np.random.default_rng([seed + run, most]))
+            alarm, name, p = examined(shuffler, most, generator(seed + run, most))
             (rang if alarm else silent).append((name, p))
         rings = 2 * len(rang) > runs
         by, p = max(rang if rings else silent, key=lambda each: each[1])

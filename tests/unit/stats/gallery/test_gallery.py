@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from audit.stats.gallery import GALLERY, by_hand, rigs, seeds, sorts, swaps
-from audit.stats.gallery.shuffler import fair_decks, inverted
+from audit.stats.batch import swap_digits
+from audit.stats.gallery import GALLERY, by_hand, fair, generators, rigs, seeds, sorts, swaps
+from audit.stats.gallery.shuffler import STEPS_DOWN, fair_decks, inverted, swap_in_turn
 from audit.stats.sources import are_permutations
 
 COUNT = 2_500
@@ -167,3 +168,91 @@ def test_only_one_day_is_bad():
     fair = fair_decks(rng(), 30_000)
     changed = np.flatnonzero((decks != fair).any(axis=1))
     assert (changed.min() // 1_000, changed.max() // 1_000) == (rigs.BAD_DAY, rigs.BAD_DAY)
+
+
+def test_words_are_those_of_the_reference_generator():
+    # The first and the 10,000th word of std::mt19937's default seed, the second as the C++ standard has it.
+    words = generators.mersenne_twister(np.array([5489]), 197).reshape(-1)
+    assert (words[0], words[9_999]) == (3_499_211_612, 4_123_659_995)
+    two = generators.mersenne_twister(np.array([7, 5489]), 1)
+    assert np.array_equal(two[1], words[:51])
+
+
+def test_one_word_gives_one_deck():
+    again = generators.of_words(generators.mersenne_twister(np.array([3, 4, 3])))
+    assert np.array_equal(again[0], again[2])
+    assert not np.array_equal(again[0], again[1])
+
+
+def test_a_device_that_repeats_deals_a_deck_twice_in_a_row():
+    decks = made("mt-device-repeats", 6_000)
+    twice = (decks[1:] == decks[:-1]).all(axis=1).sum()
+    assert 6 <= twice <= 36  # 20 expected
+    assert len({deck.tobytes() for deck in decks}) == 6_000 - twice
+
+
+def test_threads_from_one_word_deal_the_same_decks_and_others_do_not():
+    assert len({deck.tobytes() for deck in made("mt-threads-one-word", 800)}) <= 150
+    assert len({deck.tobytes() for deck in made("mt-threads", 800)}) == 800
+
+
+def test_jitter_is_as_little_as_is_said():
+    ticks = np.rint(rng().normal(1_000, 1.5, size=100_000)).astype(int)
+    coincidence = (np.bincount(ticks) / len(ticks)) ** 2
+    assert -np.log2(coincidence.sum()) == pytest.approx(2.4, abs=0.05)
+
+
+def test_keys_without_ties_are_drawn_again():
+    class Tied:
+        """Gives a tied deck at first."""
+
+        def integers(self, low, high, size, dtype):
+            keys = np.tile(np.arange(52, dtype=dtype)[::-1], (size[0], 1))
+            if size[0] == 3:
+                keys[1, :2] = 9
+            return keys
+
+    assert fair.keys_without_ties(Tied(), 3).tolist() == [list(range(51, -1, -1))] * 3
+
+
+def _equations(draws):
+    """What each bit of what `Math.random` gives is of the 128 bits that a page begins with: sums modulo 2, as masks."""
+    one, other = ([1 << (half + bit) for bit in range(64)] for half in (0, 64))
+    made = []
+    for _ in range(-(-draws // 64) * 64):
+        mixed = [a ^ (one[bit - 23] if bit >= 23 else 0) for bit, a in enumerate(one)]
+        one, old = other, other
+        other = [
+            mixed[bit]
+            ^ (mixed[bit + 17] if bit + 17 < 64 else 0)
+            ^ old[bit]
+            ^ (old[bit + 26] if bit + 26 < 64 else 0)
+            for bit in range(64)
+        ]
+        made.append(one)
+    return [made[block + place] for block in range(0, len(made), 64) for place in range(63, -1, -1)][:draws]
+
+
+def test_who_knows_the_browsers_generator_foresees_every_deck_after_ten():
+    decks = made("browser", 200)
+    equations = _equations(10 * 51)
+    solved = {}
+    for number, swaps in enumerate(swap_digits(np.ascontiguousarray(decks[:10].T)).T.tolist()):
+        for width in range(1, 6):  # ranges of 2, 4, … 32 take whole bits from the top
+            bits = equations[51 * number + 51 - (2**width - 1)]
+            for place in range(width):
+                mask, value = bits[63 - place], swaps[2**width - 1] >> (width - 1 - place) & 1
+                for pivot, (row, known) in solved.items():
+                    if mask >> pivot & 1:
+                        mask, value = mask ^ row, value ^ known
+                if mask:
+                    pivot = mask.bit_length() - 1
+                    for each, (row, known) in solved.items():
+                        if row >> pivot & 1:
+                            solved[each] = row ^ mask, known ^ value
+                    solved[pivot] = mask, value
+    assert len(solved) == 128
+    state = sum(value << pivot for pivot, (_, value) in solved.items())
+    states = np.array([[state & (1 << 64) - 1], [state >> 64]], np.uint64)
+    slots = (generators.browser_fractions(states, 200 * 51).reshape(-1, 51) * np.arange(52, 1, -1)).astype(int)
+    assert np.array_equal(swap_in_turn(STEPS_DOWN, slots), decks)

@@ -53,7 +53,9 @@ COMMANDS: dict[str, Place] = {
     "pack": Place("audit.commands.pack:pack", "Write a pack for laboratories: each clause with tests and record."),
     "histories": Place("audit.commands.histories:histories", "Test any room's dealing by hand histories of stud."),
     "bits": Place("audit.commands.bits:bits", "Extract uniform bits from decks for other batteries."),
-    "gallery": Place("audit.commands.gallery:gallery", "List crooked shufflers, and make decks of one to try tools on."),
+    "gallery": Place(
+        "audit.commands.gallery:gallery", "List crooked shufflers, and make decks of one to try tools on."
+    ),
     "power": Place("audit.commands.power:power", "Show what the battery catches, and with how many decks."),
 }
 

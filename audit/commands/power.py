@@ -18,8 +18,10 @@ from audit.stats.judging.power import GRID, Ending, Power, examine_by_battery, e
 
 _MOST_WITHOUT_GOAL = 100_000
 
-LABORATORY = ("swap-even-only", "keys-12", "seeds-24", "seeds-32", "ace-1", "win-3")
-"""The shufflers of `--laboratory` if none is named: what a laboratory's tests let pass."""
+LABORATORY = (
+    "swap-even-only", "keys-12", "seeds-24", "seeds-32", "ace-1", "win-3", "mt-device-repeats", "jitter-10",
+)  # fmt: skip
+"""The shufflers of `--laboratory` if none is named: what a laboratory's tests let pass, or see late."""
 
 
 @click.command()

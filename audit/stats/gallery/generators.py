@@ -73,7 +73,7 @@ def threads(rng: np.random.Generator, count: int, words: int) -> Decks:
 
 
 def browser(rng: np.random.Generator, count: int) -> Decks:
-    """A browser's `Math.random`: `floor(random() * (i + 1))` on xorshift128+, a page with its own state for 256 hands."""
+    """A browser's `Math.random`: `floor(random() * (i + 1))` on xorshift128+; a page deals 256 hands."""
     pages = -(-count // HANDS_A_PAGE)
     states = rng.integers(0, 1 << 64, size=(2, pages), dtype=np.uint64)
     fractions = browser_fractions(states, min(count, HANDS_A_PAGE) * _DRAWS)

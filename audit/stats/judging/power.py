@@ -94,7 +94,7 @@ def examine(
 
 
 def generator(seed: int, count: int) -> np.random.Generator:
-    """Returns what a corpus of so many decks is made with: another for each size, so that sizes say different things."""
+    """Returns what a corpus of so many decks is made with: each size has decks of its own."""
     return np.random.default_rng([seed, count])
 
 

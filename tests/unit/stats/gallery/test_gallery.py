@@ -223,10 +223,7 @@ def _equations(draws):
         mixed = [a ^ (one[bit - 23] if bit >= 23 else 0) for bit, a in enumerate(one)]
         one, old = other, other
         other = [
-            mixed[bit]
-            ^ (mixed[bit + 17] if bit + 17 < 64 else 0)
-            ^ old[bit]
-            ^ (old[bit + 26] if bit + 26 < 64 else 0)
+            mixed[bit] ^ (mixed[bit + 17] if bit + 17 < 64 else 0) ^ old[bit] ^ (old[bit + 26] if bit + 26 < 64 else 0)
             for bit in range(64)
         ]
         made.append(one)
@@ -237,11 +234,11 @@ def test_who_knows_the_browsers_generator_foresees_every_deck_after_ten():
     decks = made("browser", 200)
     equations = _equations(10 * 51)
     solved = {}
-    for number, swaps in enumerate(swap_digits(np.ascontiguousarray(decks[:10].T)).T.tolist()):
+    for number, slots in enumerate(swap_digits(np.ascontiguousarray(decks[:10].T)).T.tolist()):
         for width in range(1, 6):  # ranges of 2, 4, … 32 take whole bits from the top
             bits = equations[51 * number + 51 - (2**width - 1)]
             for place in range(width):
-                mask, value = bits[63 - place], swaps[2**width - 1] >> (width - 1 - place) & 1
+                mask, value = bits[63 - place], slots[2**width - 1] >> (width - 1 - place) & 1
                 for pivot, (row, known) in solved.items():
                     if mask >> pivot & 1:
                         mask, value = mask ^ row, value ^ known
@@ -254,5 +251,5 @@ def test_who_knows_the_browsers_generator_foresees_every_deck_after_ten():
     assert len(solved) == 128
     state = sum(value << pivot for pivot, (_, value) in solved.items())
     states = np.array([[state & (1 << 64) - 1], [state >> 64]], np.uint64)
-    slots = (generators.browser_fractions(states, 200 * 51).reshape(-1, 51) * np.arange(52, 1, -1)).astype(int)
-    assert np.array_equal(swap_in_turn(STEPS_DOWN, slots), decks)
+    foreseen = (generators.browser_fractions(states, 200 * 51).reshape(-1, 51) * np.arange(52, 1, -1)).astype(int)
+    assert np.array_equal(swap_in_turn(STEPS_DOWN, foreseen), decks)

@@ -139,5 +139,5 @@ def test_the_front_page_says_what_the_statistics_page_measured():
     measured = (root / "docs" / "statistics.md").read_text().partition("### Theirs against ours")[2]
     found = re.findall(r"^\| [a-z0-9-]+ \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", measured, flags=re.MULTILINE)
     told = (root / "README.md").read_text().partition("let pass, by decks needed:")[2].partition("## ")[0]
-    assert len(found) == 7
-    assert re.findall(r"^\| [^|]+ \| ([^|]+) \| ([\d,]+) \|$", told, flags=re.MULTILINE) == found[1:]
+    assert len(found) == 9  # the heading, what the front page tells, and two more
+    assert re.findall(r"^\| [^|]+ \| ([^|]+) \| ([\d,]+) \|$", told, flags=re.MULTILINE) == found[1:7]

@@ -1,5 +1,6 @@
 """The command `dealer`: make a data folder, serve, print the key, export the log."""
 
+import importlib
 import os
 import sys
 import traceback
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dealer.certs import certs
 from dealer.config import (
     C,
     config_option,
@@ -21,11 +21,8 @@ from dealer.config import (
     option,
 )
 from dealer.core.shards import Shards, ShardsError, check_shards, shard_of
-from dealer.double.command import double
 from dealer.errors import CutcardError, how_to_install
 from dealer.files import read_text
-from dealer.operate import COMMANDS
-from dealer.play.command import play
 from dealer.raw_forms import FORMS, in_form
 
 if TYPE_CHECKING:
@@ -33,6 +30,18 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
+_ELSEWHERE = {
+    "certs": "dealer.certs:certs",
+    "double": "dealer.double.command:double",
+    "play": "dealer.play.command:play",
+    "hands": "dealer.operate:hands",
+    "void": "dealer.operate:void",
+    "move-table": "dealer.operate:move_table",
+    "drain": "dealer.operate:drain",
+    "resume": "dealer.operate:resume",
+    "status": "dealer.operate:status",
+}
+"""Commands whose modules are imported when they are called: what starts a dealer does not wait for them."""
 _EX_UNREAD = 4
 _EX_SOFTWARE = 70
 _EX_UNHEARD = 141
@@ -80,6 +89,21 @@ class _Group(click.Group):
         _let_go()
         sys.exit(code)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names, sorted."""
+        return sorted([*super().list_commands(ctx), *_ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns a command, its module imported; None where there is no such command."""
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = _ELSEWHERE[cmd_name].partition(":")
+        try:
+            command: click.Command = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            raise _not_installed(error) from None
+        return command
+
     def make_context(self, *names: Any, **extra: Any) -> click.Context:
         """Reads the command line, and may print help."""
         try:
@@ -99,11 +123,14 @@ class _Group(click.Group):
                 raise
             raise click.ClickException(f"{error.filename}: {error.strerror}") from None
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == "dealer":
-                raise
-            raise click.ClickException(
-                f"this needs {error.name}, which is not installed: {how_to_install('dealer')}"
-            ) from None
+            raise _not_installed(error) from None
+
+
+def _not_installed(error: ModuleNotFoundError) -> Exception:
+    """What to raise where a module cannot be found: one of our own is our fault."""
+    if (error.name or "").partition(".")[0] == "dealer":
+        return error
+    return click.ClickException(f"this needs {error.name}, which is not installed: {how_to_install('dealer')}")
 
 
 def _output_fault(error: Exception) -> str | None:
@@ -659,12 +686,6 @@ def escrow_keygen(out: Path) -> None:
 
     private, public = write_escrow_pair(out)
     click.echo(f"{private}: the auditor keeps it\n{public}: for `dealer serve --escrow-public-key`")
-
-
-for _command in (certs, *COMMANDS):
-    main.add_command(_command)
-main.add_command(double)
-main.add_command(play)
 
 
 @main.command()

@@ -202,6 +202,3 @@ def status(stub: Any, output: str) -> None:
     ]
     for label, value in rows:
         click.echo(f"{label:<12} {value}")
-
-
-COMMANDS = (hands, void, move_table, drain, resume, status)

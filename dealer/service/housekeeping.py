@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from grpc_health.v1 import health_pb2
@@ -23,7 +23,7 @@ from dealer.service.rpc.dealer import DealerServicer
 from dealer.service.rpc.health import HealthServicer
 from dealer.service.settings import Settings
 from dealer.service.witnesses.conflict import RolledBackError
-from dealer.service.witnesses.witnesses import Shown, Witnesses
+from dealer.service.witnesses.shown import Shown
 from dealer.service.writer import governing, hands
 from dealer.service.writer.change import Unit
 from dealer.service.writer.engine import Engine
@@ -34,6 +34,9 @@ from dealer.service.writer.observer import Observer
 from dealer.store.datadir import DataDir
 from dealer.store.interface import LogStore
 from dealer.store.sqlite import write_back, written_ahead
+
+if TYPE_CHECKING:
+    from dealer.service.witnesses.witnesses import Witnesses
 
 _log = structlog.get_logger()
 _AGAIN_SECONDS = 1.0
@@ -70,7 +73,7 @@ class Parts:
     health: HealthServicer
     services: tuple[str, ...]
     metrics: Metrics
-    witnesses: Witnesses | None = None
+    witnesses: "Witnesses | None" = None
 
 
 class Housekeeping(Observer):
@@ -251,7 +254,7 @@ class Housekeeping(Observer):
             await parts.engine.publish(note)
         return Shown(await parts.reader.published(), None)
 
-    async def _cosigned(self, witnesses: Witnesses, note: str, patience: float | None) -> Shown:
+    async def _cosigned(self, witnesses: "Witnesses", note: str, patience: float | None) -> Shown:
         """Has a checkpoint cosigned: its tiles are in place before, and it stands in the store before it is shown."""
         parts, previous = self._parts, self._published
         before = self._shown
@@ -273,12 +276,12 @@ class Housekeeping(Observer):
         if self._parts.witnesses is not None:
             self._spawn(self.tried(partial(self._hold_against, self._parts.witnesses)))
 
-    async def _hold_against(self, witnesses: Witnesses) -> None:
+    async def _hold_against(self, witnesses: "Witnesses") -> None:
         with suppress(RolledBackError):
             await witnesses.start_up(await self._parts.reader.published())
         await self._heed(witnesses)
 
-    async def _heed(self, witnesses: Witnesses) -> None:
+    async def _heed(self, witnesses: "Witnesses") -> None:
         """Opens no hand any more once witnesses hold another history of the log."""
         if witnesses.conflict is not None and not self._parts.engine.health.contradicted:
             self._parts.engine.health.contradicted = True

@@ -53,7 +53,6 @@ from dealer.service.rpc.table import TableServicer
 from dealer.service.settings import Settings, Shared, Tls, Witnessing
 from dealer.service.witnesses.conflict import RolledBackError
 from dealer.service.witnesses.metrics import WitnessMetrics
-from dealer.service.witnesses.witnesses import Witnesses
 from dealer.service.writer.engine import Engine
 from dealer.service.writer.hands import take_tables
 from dealer.service.writer.health import lease_lost, log_conflict, standing_by
@@ -65,7 +64,8 @@ from dealer.store.interface import LogConflict, Store
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
 
-if TYPE_CHECKING:  # its driver is an extra
+if TYPE_CHECKING:  # the driver of the one is an extra, and the other's client takes a tenth of a second to load
+    from dealer.service.witnesses.witnesses import Witnesses
     from dealer.store.postgres.contender import Contender
 
 _log = structlog.get_logger()
@@ -218,12 +218,14 @@ class Dealer:
             raise
         return reader
 
-    def _make_witnesses(self, settings: Witnessing, reader: LogReader) -> Witnesses:
+    def _make_witnesses(self, settings: Witnessing, reader: LogReader) -> "Witnesses":
+        from dealer.service.witnesses.witnesses import Witnesses
+
         metrics = WitnessMetrics(self._metrics.registry)
         clock = lambda: self._sources.clock() / 1000  # noqa: E731
         return Witnesses(settings, self._data.signer(), reader, metrics, self._data.conflicts, clock)
 
-    def _ask_on_moves(self, contender: "Contender", witnesses: Witnesses, settings: Witnessing) -> None:
+    def _ask_on_moves(self, contender: "Contender", witnesses: "Witnesses", settings: Witnessing) -> None:
         """Has the witnesses asked before the writer goes on with a database that has changed its place."""
         loop = asyncio.get_running_loop()
 
@@ -238,7 +240,7 @@ class Dealer:
 
         contender.on_moved = ask
 
-    async def _hold_against(self, witnesses: Witnesses) -> None:
+    async def _hold_against(self, witnesses: "Witnesses") -> None:
         await witnesses.start_up(await self._reader.published())
 
     async def _first_look(self, contender: "Contender") -> None:

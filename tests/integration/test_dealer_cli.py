@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ def init(data: Path) -> "subprocess.CompletedProcess[str]":
 def serve(*arguments: str | Path, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     """Runs a server that is expected to refuse to start."""
     return run_tool("dealer", "serve", *arguments, env={**os.environ, **(env or {})})
+
+
+def test_a_dealer_starts_without_what_it_does_not_use() -> None:
+    """Each takes a tenth of a second to load: a standby that takes over, or a restart, would wait for it."""
+    program = "import sys, dealer.cli, dealer.service.server; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "dealer.service.server" in loaded
+    assert {"aiohttp", "dealer.client", "dealer.play", "dealer.double", "psycopg", "numpy"}.isdisjoint(loaded)
 
 
 def test_init_makes_keys_that_only_their_owner_reads(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,9 @@ from dealer.service.witnesses.asking import Asker, Outcome
 from dealer.service.witnesses.conflict import Conflict, History, RolledBackError, keep
 from dealer.service.witnesses.http import Http
 from dealer.service.witnesses.metrics import WitnessMetrics
+from dealer.service.witnesses.shown import Shown
 
 _log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A checkpoint as it is to be published.
-
-    Attributes:
-        note: with its cosignatures.
-        since: the quorum's time, POSIX seconds; None where it does not hold.
-    """
-
-    note: str
-    since: int | None
 
 
 def check_policy(policy: Policy, signer: NoteSigner) -> None:

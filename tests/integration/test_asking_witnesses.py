@@ -44,6 +44,10 @@ def old_of(body: str) -> int:
     return int(body.splitlines()[0].removeprefix("old "))
 
 
+def size_of(body: str) -> int:
+    return int(text_of(body).splitlines()[1])
+
+
 def sign(who: Cosigner, body: str, seconds: float = 0) -> Answer:
     return 200, TEXT, who.line(text_of(body), int(time.time() + seconds)).encode()
 
@@ -115,7 +119,8 @@ async def test_200_is_published_and_its_size_is_remembered(tmp_path: Path) -> No
         await until(lambda: all_.size() == 2 and all_.signers() == [ONE.key.name])
         await play(all_.room)
         await until(lambda: all_.size() == 4)
-        assert old_of(liar.asked[-1]) == 2
+        assert [old_of(body) for body in liar.asked] == [0, *map(size_of, liar.asked[:-1])]
+        assert size_of(liar.asked[-1]) == 4
         assert len(liar.asked[-1].partition("\n\n")[0].splitlines()) > 1
         assert all(len(signature_lines(f"{body.partition(chr(10) * 2)[2]}")[1]) == 1 for body in liar.asked)
         assert all_.measure("cutcard_witnessed_entries") == 4
@@ -165,7 +170,7 @@ async def test_another_tree_that_the_log_has_signed_stops_new_hands_alone(tmp_pa
         await until(lambda: all_.size() == 3)
         fork = sign_checkpoint(Checkpoint("inside.invalid/dealer", 2, bytes(32)), data.signer())
         liar.on_get = lambda path: (200, TEXT, fork.encode())
-        liar.on_post = lambda body: (status, TEXT, b"\n")
+        liar.on_post = lambda body: (status, TEXT, b"\n") if size_of(body) > 3 else sign(ONE, body)
         waiting = await all_.room.open("waiting")
         await until(lambda: all_.measure("cutcard_witness_conflict"))
         assert liar.got[-1] == f"/{sha256(b'inside.invalid/dealer').hexdigest()}/checkpoint"

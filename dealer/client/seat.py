@@ -131,7 +131,7 @@ class Seat:
     ```python
     async for seen in seat.events():
         if seat.options:
-            await seat.act(choose(seat.options).action)
+            await seat.act(*choose(seat.options))  # an action and its amount: an open pair may bet either of two
     ```
 
     Attributes:

@@ -70,12 +70,13 @@ class Session:
             number=self.number,
             seat_keys={PERSON: key.public},
         )
-        others = [asyncio.create_task(_play(table.seat(seat))) for seat in self.stacks if seat != PERSON]
+        person = table.seat(PERSON, key=key, allow_test=True)  # a double's key was asked for by name
+        seats = [_play(table.seat(seat)) for seat in self.stacks if seat != PERSON]
+        tasks = [asyncio.create_task(each) for each in (self._follow(person), *seats)]
         try:
-            await self._follow(table.seat(PERSON, key=key, allow_test=True))  # a double's key was asked for by name
-            await asyncio.gather(*others)
+            await asyncio.gather(*tasks)  # what goes wrong at one seat ends the hand for all: nobody waits for it
         finally:
-            for task in others:
+            for task in tasks:
                 task.cancel()
 
     async def _follow(self, person: Seat) -> None:
@@ -95,7 +96,7 @@ class Session:
                     self.left = True
                     await person.leave()
                 else:
-                    await person.act(person.options[list(seen.options).index(option)].action)
+                    await person.act(*person.options[list(seen.options).index(option)])
             elif happened.kind == "hand_finished" and person.closed is not None:
                 self.kept.save(person)
                 self.screen.finished(person.closed, person.deck is not None, self.kept.command(person.hand_id))
@@ -111,4 +112,4 @@ async def _play(seat: Seat) -> None:
             cards = [str(card) for card in seat.cards_of(seat.seat)]
             options = happened.event.seat_prompted.options
             chosen = choose(options, cards)
-            await seat.act(seat.options[list(options).index(chosen)].action)
+            await seat.act(*seat.options[list(options).index(chosen)])

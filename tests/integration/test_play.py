@@ -1,5 +1,6 @@
 """`dealer play`: every card of the person's is checked as it comes, and a dealer with another key is not believed."""
 
+import asyncio
 import os
 import pty
 import re
@@ -8,13 +9,20 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from rich.console import Console
 
+from dealer.games.plans import SEVEN_CARD_STUD
+from dealer.play.game import BUY_IN, PERSON, Session
 from dealer.play.held import held
+from dealer.play.kept import Kept
+from dealer.play.screen import Screen
 from dealer.play.seats import choose
+from dealer.play.table import TableSeen
 from dealer.testing import StackedDealer
 from dealer.v1 import table_pb2 as pb
 from tests.integration.running import BIN, run_tool, running
@@ -157,6 +165,28 @@ def test_a_hand_of_the_test_double_is_checked_as_a_test_record(stacked_dealer: S
     assert (checked.returncode, "TEST RECORD" in checked.stdout) == (0, True)
 
 
+@pytest.mark.parametrize("amount", [100, 200])
+async def test_an_open_pair_may_make_either_bet(stacked_dealer: StackedDealer, amount: int) -> None:
+    """Two options are called the same: simple seats take the first, and a person the one that was chosen."""
+
+    def ask(seen: TableSeen) -> pb.ActionOption:
+        passive = [each for each in seen.options if each.action in (pb.ACTION_CHECK, pb.ACTION_CALL)]
+        bets = [each for each in seen.options if each.action == pb.ACTION_BET and each.amount == amount]
+        return [*(bets if len(seen.options) > 3 else []), *passive, *seen.options][0]
+
+    told = Console(file=StringIO(), width=100)
+    kept = Kept(None, stacked_dealer.key)
+    session = Session(SEVEN_CARD_STUD, {1: BUY_IN, 2: BUY_IN}, Screen(told, PERSON), ask, kept, table="pairs")
+    async with stacked_dealer.async_client() as client:
+        stacked_dealer.stack_seats("pairs", third={1: "3c 4d | 9h", 2: "Kc Kd | 2s"}, fourth={1: "9s", 2: "Js"})
+        await asyncio.wait_for(session.hand(client), 60)
+        stacked_dealer.stack_seats("pairs", third={1: "5c 6d | 2s", 2: "Qc Qd | 9h"}, fourth={1: "Ts", 2: "9s"})
+        await asyncio.wait_for(session.hand(client), 60)
+    shown = told.file.getvalue()  # type: ignore[attr-defined]
+    assert f"You: bet {amount}\n" in shown
+    assert "Seat 2: bet 100\n" in shown
+
+
 @pytest.mark.parametrize(
     ("command", "processes", "ending"),
     [
@@ -200,7 +230,13 @@ def test_nothing_is_left_of_a_command_whose_terminal_closes(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_person_who_is_waited_for_does_not_hold_the_end_up(number: signal.Signals) -> None:
     command = [BIN / "dealer", "play", "--seats", "2"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # these tests may run in a shell's background
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         shown = b""

@@ -40,7 +40,7 @@ def test_it_lists_every_shuffler_with_its_verdict() -> None:
         ("mt-device-repeats", 1_000, "duplicates"),
         ("mt-device-repeats", 1_000, "between decks"),
         ("mt-threads-one-word", 100, "duplicates"),
-        ("jitter-10", 3_000, "duplicates"),
+        ("jitter-10", 10_000, "duplicates"),
         ("not-reset-52", 100, "between decks"),
         pytest.param("mt-word-a-deck", 300_000, "duplicates", marks=pytest.mark.soak),
     ],

@@ -654,20 +654,27 @@ def entropy(count: int | None, form: str) -> None:
 
 @main.command()
 @_data_options
+@database_option("--store", default=None, help="The log's database: postgresql://ROLE@HOST/DATABASE.")
 @config_option
-def fsck(data_dir: Path, at_rest_dir: Path | None) -> None:
+def fsck(data_dir: Path, at_rest_dir: Path | None, store: str | None) -> None:
     """Check a whole store against its log, keys and published files; says what to do, and changes nothing.
 
-    The server must be stopped. Exit codes: 0 all is well, 1 something is not, 4 it could not be looked at.
+    The folder's server must be stopped; others on the same database may run. Exit codes: 0 all is well, 1 something is
+    not, 4 it could not be looked at.
     """
     from dealer.store.datadir import DataDir
     from dealer.store.fsck import check
 
     data = DataDir.at(data_dir, at_rest_dir)
     try:
-        data.check()
+        data.check(shared=store is not None)
         with data.only_server():
-            problems = check(data, click.echo)
+            if store is None:
+                problems = check(data, click.echo)
+            else:
+                from dealer.store.postgres.fsck import check_shared
+
+                problems = check_shared(data, store, click.echo)
     except (CutcardError, OSError) as error:
         raise _UnreadError(f"the store could not be looked at: {error}") from None
     for problem in problems:

@@ -1,14 +1,16 @@
 """`dealer fsck`: holds a whole store against its log, its keys and its published files; it changes nothing.
 
-The log is the truth: it is signed. What the rows say of hands and tables has to be what follows from its entries.
+The log is the truth: it is signed. What the rows say of hands and tables has to be what follows from its entries. A
+log in a database is looked at by `dealer.store.postgres.fsck`, which has the same things held by what is here.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from dealer.core.entries import decode
 from dealer.core.ids import hand_text
@@ -19,12 +21,12 @@ from dealer.log.note import NoteVerifier
 from dealer.log.published import wrong_files
 from dealer.log.tiles import published_checkpoint
 from dealer.store.datadir import DataDir
-from dealer.store.interface import Answer, HandRow, TableRow, VaultError
+from dealer.store.interface import Answer, HandRow, LogStore, RecordLine, StoreError, TableRow, VaultError
 from dealer.store.remembered import Remembered
 from dealer.store.sqlite import SqliteStore, store_errors
 from dealer.store.vault import Purpose, SealLost, Vault
 
-_BACKUP = "put the newest backup of the database back (docs/operations.md, Restoring a backup)"
+BACKUP = "put the newest backup of the database back (docs/operations.md, Restoring a backup)"
 _ANEW = "move the folder public/ aside: serve writes it anew from the log; then compare the two"
 _PERMISSIONS = "look at the folder's permissions and its disk"
 _NAMED = 20
@@ -58,31 +60,91 @@ class _Found:
     tables: dict[str, tuple[int, bytes | None]] = field(default_factory=dict)
 
 
+class Whole(LogStore, Protocol):
+    """A store as it is looked at: every row, and what is kept, opened."""
+
+    def tables(self) -> Iterable[TableRow]:
+        """Returns every table."""
+
+    def all_hands(self) -> Iterator[HandRow]:
+        """Yields every hand."""
+
+    def all_kept(self) -> Iterator[list[Answer | RecordLine]]:
+        """Yields what is kept for repeats; of what has lost its key, answers without their bytes.
+
+        Raises:
+            StoreError: something of it is damaged.
+            VaultError: a key at rest cannot be read.
+        """
+
+    def open_secrets(self, row: HandRow) -> None:
+        """Opens the secrets of a hand in play, and keeps nothing of them.
+
+        Raises:
+            SealLost: their key at rest is gone.
+            StoreError: they, or the row, are not as a dealer wrote them.
+            VaultError: a key at rest cannot be read.
+        """
+
+
+class _Embedded(SqliteStore):
+    """The embedded store, as it is looked at."""
+
+    def __init__(self, path: Path, vault: Vault) -> None:
+        super().__init__(path, vault, read_only=True)
+        self._opener = vault
+
+    def open_secrets(self, row: HandRow) -> None:
+        """See `Whole.open_secrets`."""
+        if row.secrets is None:
+            raise SealLost("it has no secrets")
+        self._opener.open(Purpose.SEED, row.secrets, row.hand)
+
+
 def check(data: DataDir, told: Callable[[str], None]) -> list[Problem]:
     """Checks a data folder whose server does not run; is told in a few words what was checked.
 
     Raises:
         CutcardError: the folder is not whole, a server runs on it, or its database cannot be opened.
     """
+    vault = Vault(data.at_rest, 3600)
+    with closing(vault), closing(_Embedded(data.database, vault)) as store:
+        return [*_file(data), *held(data, store, data.at_rest / "signed-last", told)]
+
+
+def held(data: DataDir, store: Whole, signed_last: Path, told: Callable[[str], None]) -> list[Problem]:
+    """Holds a store against its log, its keys and its published files; returns everything that is not as it should be.
+
+    Args:
+        data: the dealer's folder.
+        store: of its log.
+        signed_last: the file that remembers what was signed or seen last.
+        told: is told in a few words what was checked.
+
+    Raises:
+        CutcardError: the store does not answer.
+    """
     problems: list[Problem] = []
     verifier = NoteVerifier.parse(data.signer().verifier_key)
-    vault = Vault(data.at_rest, 3600)
-    with closing(vault), closing(SqliteStore(data.database, vault, read_only=True)) as store:
-        problems += _file(data)
-        tree = _signed(store, verifier, problems)
-        published = _published(data, store, verifier, problems)
-        remembered = _remembered(data, store, verifier, problems)
-        sizes = {each.size for each in (tree, published, remembered) if each is not None}
-        found = _log(store, sizes, problems)
-        told(f"the log: {store.size()} entries, {len(found.hands)} hands at {len(found.tables)} tables")
-        problems += _trees(found, store.size(), tree, published, remembered)
-        shown = 0 if published is None else published.size
-        if shown <= store.size():  # else the database is the older one, and knows nothing of the files
-            problems += _files(data, store, shown)
-        told(f"published: {shown} entries")
-        problems += _tables(store, found)
-        told(f"hands in play: {_hands(store, found, vault, problems)}")
-        told(f"kept answers: {_answers(store, problems)}")
+    tree = _signed(store, "the newest checkpoint", store.checkpoint(), verifier, problems)
+    marked = _signed(store, "the checkpoint marked as published", store.published(), verifier, problems)
+    cosigned = store.witnessed()
+    if cosigned is not None:
+        _signed(store, "the witnessed checkpoint", cosigned, verifier, problems)
+    published = _published(data, store, verifier, problems)
+    remembered = _remembered(signed_last, store, verifier, problems)
+    trees = {"what is marked as published": marked, "public/": published, "what was signed last": remembered}
+    sizes = {each.size for each in (tree, *trees.values()) if each is not None}
+    found = _log(store, sizes, problems)
+    told(f"the log: {store.size()} entries, {len(found.hands)} hands at {len(found.tables)} tables")
+    problems += _trees(found, store.size(), tree, trees)
+    shown = 0 if published is None else published.size
+    if shown <= store.size():  # else the database is the older one, and knows nothing of the files
+        problems += _files(data, store, shown)
+    told(f"published: {shown} entries")
+    problems += _tables(store, found)
+    told(f"hands in play: {_hands(store, found, problems)}")
+    told(f"kept answers: {_answers(store, problems)}")
     return problems
 
 
@@ -91,23 +153,22 @@ def _file(data: DataDir) -> Iterator[Problem]:
     with store_errors(), closing(sqlite3.connect(uri, uri=True)) as db:
         for (line,) in db.execute(f"PRAGMA integrity_check({_NAMED})"):
             if line != "ok":
-                yield Problem(f"the database's file is damaged: {line}", _BACKUP)
+                yield Problem(f"the database's file is damaged: {line}", BACKUP)
 
 
-def _signed(store: SqliteStore, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
-    note = store.checkpoint()
+def _signed(store: Whole, name: str, note: str, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
     try:
         verifier.verify(note)
         tree = read_checkpoint(note)
     except CutcardError as error:
-        problems.append(Problem(f"the newest checkpoint is not signed by this log's key: {error}", _BACKUP))
+        problems.append(Problem(f"{name} is not signed by this log's key: {error}", BACKUP))
         return None
     if tree.origin != store.origin:
-        problems.append(Problem(f"the database is the log {store.origin}, its checkpoint {tree.origin}'s", _BACKUP))
+        problems.append(Problem(f"the database is the log {store.origin}, {name} {tree.origin}'s", BACKUP))
     return tree
 
 
-def _published(data: DataDir, store: SqliteStore, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
+def _published(data: DataDir, store: Whole, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
     try:
         published = published_checkpoint(data.public)
         if published is not None:
@@ -124,11 +185,8 @@ def _published(data: DataDir, store: SqliteStore, verifier: NoteVerifier, proble
     return published
 
 
-def _remembered(
-    data: DataDir, store: SqliteStore, verifier: NoteVerifier, problems: list[Problem]
-) -> Checkpoint | None:
+def _remembered(path: Path, store: Whole, verifier: NoteVerifier, problems: list[Problem]) -> Checkpoint | None:
     """Reads what was signed last; without the file, as after the loss of a tmpfs, there is nothing to hold."""
-    path = data.at_rest / "signed-last"
     if not path.exists():
         return None
     try:
@@ -145,7 +203,7 @@ def _remembered(
         return None
 
 
-def _files(data: DataDir, store: SqliteStore, shown: int) -> Iterator[Problem]:
+def _files(data: DataDir, store: Whole, shown: int) -> Iterator[Problem]:
     """Holds every published file against the log; names the first of those that are wrong."""
     wrong = wrong_files(data.public, shown, store.size(), store.node, store.entries)
     for what in islice(wrong, _NAMED):
@@ -154,7 +212,7 @@ def _files(data: DataDir, store: SqliteStore, shown: int) -> Iterator[Problem]:
         yield Problem(f"public/: {more} more files are not as they should be", _ANEW)
 
 
-def _log(store: SqliteStore, sizes: set[int], problems: list[Problem]) -> _Found:
+def _log(store: Whole, sizes: set[int], problems: list[Problem]) -> _Found:
     """Reads every entry: builds the tree, holds its nodes against those that are kept, and follows the hands."""
     found, tree, wrong = _Found(), CompactRange(), 0
     if 0 in sizes:
@@ -171,11 +229,11 @@ def _log(store: SqliteStore, sizes: set[int], problems: list[Problem]) -> _Found
         try:
             _follow(found, index, decode(entry))
         except (ValueError, KeyError, TypeError):
-            problems.append(Problem(f"entry {index} of the log is none of ours", _BACKUP))
+            problems.append(Problem(f"entry {index} of the log is none of ours", BACKUP))
     if tree.size != store.size():
-        problems.append(Problem(f"entries are missing: {tree.size} of {store.size()} are there", _BACKUP))
+        problems.append(Problem(f"entries are missing: {tree.size} of {store.size()} are there", BACKUP))
     if wrong:
-        problems.append(Problem(f"{wrong} of the tree's nodes are not those of the entries", _BACKUP))
+        problems.append(Problem(f"{wrong} of the tree's nodes are not those of the entries", BACKUP))
     return found
 
 
@@ -195,78 +253,81 @@ def _follow(found: _Found, index: int, entry: dict[str, Any]) -> None:
 
 
 def _trees(
-    found: _Found, size: int, tree: Checkpoint | None, published: Checkpoint | None, remembered: Checkpoint | None
+    found: _Found, size: int, tree: Checkpoint | None, others: Mapping[str, Checkpoint | None]
 ) -> Iterator[Problem]:
     if tree is not None and (tree.size != size or found.roots.get(tree.size) != tree.root):
-        yield Problem(f"the signed tree of {tree.size} entries is not that of the {size} entries here", _BACKUP)
-    for name, other in (("public/", published), ("what was signed last", remembered)):
+        yield Problem(f"the signed tree of {tree.size} entries is not that of the {size} entries here", BACKUP)
+    for name, other in others.items():
         if other is None:
             continue
         if other.size > size:
             ahead = f"{name} has {other.size} entries, the database {size}: it is an older one"
-            yield Problem(ahead, f"{_BACKUP}; if there is none, this log has ended: `dealer init` another")
+            yield Problem(ahead, f"{BACKUP}; if there is none, this log has ended: `dealer init` another")
         elif found.roots.get(other.size) != other.root:
             yield Problem(
                 f"{name} is another tree at {other.size} entries: a fork", "sign nothing; keep both for auditors"
             )
 
 
-def _tables(store: SqliteStore, found: _Found) -> Iterator[Problem]:
+def _tables(store: Whole, found: _Found) -> Iterator[Problem]:
     rows = {row.table: row for row in store.tables()}
     for name, (number, hand) in sorted(found.tables.items()):
         row = rows.pop(name, None)
         if row is None:
-            yield Problem(f"table {name} is in the log and not in the database", _BACKUP)
+            yield Problem(f"table {name} is in the log and not in the database", BACKUP)
         elif (row.number, row.hand) != (number, hand):
             yield Problem(
-                f"table {name} is {_said(row)}; by the log it is {_said(TableRow(name, '', number, hand))}", _BACKUP
+                f"table {name} is {_said(row)}; by the log it is {_said(TableRow(name, '', number, hand))}", BACKUP
             )
     for row in rows.values():
         if row.number or row.hand is not None:
-            yield Problem(f"table {row.table} is {_said(row)}, and the log has no hand of it", _BACKUP)
+            yield Problem(f"table {row.table} is {_said(row)}, and the log has no hand of it", BACKUP)
 
 
 def _said(row: TableRow) -> str:
     return f"at number {row.number}, {'no hand' if row.hand is None else f'hand {hand_text(row.hand)}'} in play"
 
 
-def _hands(store: SqliteStore, found: _Found, vault: Vault, problems: list[Problem]) -> int:
-    rows = {row.hand: row for row in store.hands_in_play()}
-    lost = 0
-    for hand, known in found.hands.items():
-        row = rows.pop(hand, None)
-        if known.close is not None:
-            if row is not None:
-                problems.append(Problem(f"hand {hand_text(hand)} is closed in the log and in play here", _BACKUP))
-            elif (over := store.hand(hand)) is None or (over.offer, over.commit, over.close) != (
-                known.offer,
-                known.commit,
-                known.close,
-            ):
-                problems.append(
-                    Problem(f"hand {hand_text(hand)}: the database has other entries than the log", _BACKUP)
-                )
-        elif row is None:
-            problems.append(Problem(f"hand {hand_text(hand)} is open in the log and not in play here", _BACKUP))
-        elif (row.offer, row.commit) != (known.offer, known.commit):
-            problems.append(Problem(f"hand {hand_text(hand)}: the database has other entries than the log", _BACKUP))
-        else:
-            lost += not _opens(row, vault, problems)
-    problems += [
-        Problem(f"hand {hand_text(hand)} is in play here, and the log does not have it", _BACKUP) for hand in rows
-    ]
-    problems += [
-        Problem(f"hand {hand_text(row.hand)} is over here, and the log does not have it", _BACKUP)
-        for row in store.all_hands()
-        if row.close is not None and row.hand not in found.hands
-    ]
+def _hands(store: Whole, found: _Found, problems: list[Problem]) -> int:
+    left, wrong, lost = dict(found.hands), list[str](), 0
+    for row in store.all_hands():
+        known, name = left.pop(row.hand, None), f"hand {hand_text(row.hand)}"
+        fault = _fault(row, known)
+        if fault is None and row.close is None:
+            try:
+                store.open_secrets(row)
+            except SealLost:
+                lost += 1
+            except VaultError as error:
+                problems.append(Problem(f"a key at rest cannot be read: {error}", _PERMISSIONS))
+            except StoreError as error:
+                fault = f"is not as a dealer wrote it: {error}"
+        if fault is not None:
+            wrong.append(f"{name} {fault}")
+    for hand, known in left.items():
+        where = "open in the log and not in play here" if known.close is None else "over in the log, and not here"
+        wrong.append(f"hand {hand_text(hand)} is {where}")
+    problems += [Problem(what, BACKUP) for what in wrong[:_NAMED]]
+    if more := len(wrong[_NAMED:]):
+        problems.append(Problem(f"{more} more hands are not as they should be", BACKUP))
     if lost:
         remedy = "if the folder of keys at rest is only not mounted, mount it; else serve closes them as lost"
         problems.append(Problem(f"the keys at rest of {lost} hands in play are gone", remedy))
     return sum(known.close is None for known in found.hands.values())
 
 
-def _answers(store: SqliteStore, problems: list[Problem]) -> int:
+def _fault(row: HandRow, known: _Hand | None) -> str | None:
+    """Returns what is wrong with a row by the log, if anything is."""
+    if known is None:
+        return f"is {'in play' if row.close is None else 'over'} here, and the log does not have it"
+    if known.close is not None and row.close is None:
+        return "is closed in the log and in play here"
+    if (row.offer, row.commit, row.close) != (known.offer, known.commit, known.close):
+        return "has other entries in the database than in the log"
+    return None
+
+
+def _answers(store: Whole, problems: list[Problem]) -> int:
     """Opens everything that is kept for repeats; returns how many answers that is."""
     count = lost = 0
     try:
@@ -276,20 +337,8 @@ def _answers(store: SqliteStore, problems: list[Problem]) -> int:
     except VaultError as error:
         problems.append(Problem(f"a key at rest cannot be read: {error}", _PERMISSIONS))
     except (CutcardError, KeyError) as error:
-        problems.append(Problem(f"what is kept for repeats is damaged: {error}", _BACKUP))
+        problems.append(Problem(f"what is kept for repeats is damaged: {error}", BACKUP))
     if lost:
         remedy = "if the folder of keys at rest is only not mounted, mount it; else their repeats get ANSWER_LOST"
         problems.append(Problem(f"the keys at rest of {lost} kept answers are gone", remedy))
     return count
-
-
-def _opens(row: HandRow, vault: Vault, problems: list[Problem]) -> bool:
-    if row.secrets is None:
-        return False
-    try:
-        vault.open(Purpose.SEED, row.secrets, row.hand)
-    except SealLost:
-        return False
-    except VaultError as error:
-        problems.append(Problem(f"a key at rest cannot be read: {error}", _PERMISSIONS))
-    return True

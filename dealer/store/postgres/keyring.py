@@ -58,8 +58,8 @@ class Keyring:
         seed, answer: the keys that seal now; None before the lease was taken.
     """
 
-    def __init__(self, folder: Path, signer: NoteSigner) -> None:
-        """Reads the folder.
+    def __init__(self, folder: Path, signer: NoteSigner, *, read_only: bool = False) -> None:
+        """Reads the folder, and with `read_only` leaves it as it is.
 
         Raises:
             VaultError: it is missing or cannot be read.
@@ -67,7 +67,7 @@ class Keyring:
         if not folder.is_dir():
             raise VaultError(f"there is no folder for keys at rest at {folder}")
         self.folder = folder
-        self.pairs = Pairs(folder)
+        self.pairs = Pairs(folder, read_only=read_only)
         self.vouching = Vouching.by(signer)
         self.seed: DataKey | None = None
         self.answer: DataKey | None = None

@@ -20,8 +20,8 @@ class Pairs:
     A dealer whose pairs were all destroyed joins under a new id: of one id there is one key a generation.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Reads what is there.
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        """Reads what is there; unless it is only to be read, a dealer that has no pair joins anew.
 
         Raises:
             VaultError: the folder cannot be read.
@@ -34,13 +34,13 @@ class Pairs:
                 raw = path.read_bytes()
                 if len(raw) == _BYTES and any(raw):
                     self._private[int(path.stem.split("-")[1])] = X25519PrivateKey.from_private_bytes(raw)
-                else:
+                elif not read_only:
                     path.unlink()  # half destroyed
             id_ = folder / _ID
             self.dealer = bytes.fromhex(id_.read_text("ascii")) if id_.exists() else b""
         except (OSError, ValueError) as error:
             raise VaultError(f"the pairs in {folder} cannot be read: {type(error).__name__}") from None
-        if len(self.dealer) != _ID_BYTES or not self._private:
+        if not read_only and (len(self.dealer) != _ID_BYTES or not self._private):
             self.join_anew()
 
     def join_anew(self) -> None:

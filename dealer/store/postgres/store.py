@@ -24,7 +24,7 @@ _ENTRIES_AT_ONCE = 512
 _RAISE_SECONDS = 60
 """A key's `keep_until` is raised by so much more than it has to, and so seldom."""
 _IDLE_SECONDS = 2
-_HAND = "hand, state, referee, offered, committed, closed, owner, key, secrets, mac"
+HAND = "hand, state, referee, offered, committed, closed, owner, key, secrets, mac"
 _SET = ", size = %(size)s, note = %(note)s"
 
 _ENTRIES = "INSERT INTO entries SELECT u.* FROM f, unnest(%(positions)s, %(entries)s) u"
@@ -85,7 +85,11 @@ class Upkeep(Protocol):
 
 
 class PostgresReader:
-    """What is read of a log's database, by any dealer: everything but what is sealed."""
+    """What is read of a log's database, by any dealer: everything but what is sealed.
+
+    Attributes:
+        link: its connection.
+    """
 
     def __init__(self, link: Link, *, moving: bool = False) -> None:
         """Reads by a connection, which is the reader's from now on.
@@ -93,7 +97,7 @@ class PostgresReader:
         Raises:
             StoreError: there is no log of this version.
         """
-        self._link = link
+        self.link = link
         self.origin = schema.origin_of(link, moving=moving)
 
     def size(self) -> int:
@@ -106,7 +110,7 @@ class PostgresReader:
 
     def node(self, level: int, index: int) -> bytes:
         """See `Store.node`."""
-        return read_node(self._link, level, index)
+        return read_node(self.link, level, index)
 
     def entries(self, start: int, end: int) -> Iterator[bytes]:
         """See `Store.entries`."""
@@ -151,15 +155,15 @@ class PostgresReader:
 
     def close(self) -> None:
         """See `Store.close`."""
-        self._link.close()
+        self.link.close()
 
     def _all(self, query: str, **values: object) -> list[tuple[Any, ...]]:
         with store_errors():
-            return self._link.execute(query.encode(), values, binary=True).fetchall()
+            return self.link.execute(query.encode(), values, binary=True).fetchall()
 
     def _one(self, query: str, **values: object) -> tuple[Any, ...] | None:
         with store_errors():
-            return self._link.execute(query.encode(), values, binary=True).fetchone()
+            return self.link.execute(query.encode(), values, binary=True).fetchone()
 
     def _only(self, query: str) -> tuple[Any, ...]:
         row = self._one(query)
@@ -186,7 +190,6 @@ class PostgresStore(PostgresReader):
     """The writer's store: what changes, changes under one epoch. It belongs to the writer's thread.
 
     Attributes:
-        link: its connection.
         keyring: the dealer's keys at rest.
         lease: the dealer's.
         row: the writer's row, as the taking of this epoch found it, and as this store has changed it since.
@@ -208,7 +211,7 @@ class PostgresStore(PostgresReader):
             StoreError: it does not answer, or is of another version.
         """
         super().__init__(link, moving=moving)
-        self.link, self.keyring, self.lease, self.row = link, keyring, lease, row
+        self.keyring, self.lease, self.row = keyring, lease, row
         self._clock = clock
         self._uncertain = False
         self.upkeep: Upkeep | None = None
@@ -383,7 +386,7 @@ class PostgresStore(PostgresReader):
             values["answer_hands"] = Bytes.of([each.hand for each in batch.answers])
             values["answers"] = Bytes.of(
                 [
-                    seal(0, each.answer, _answer_place(each.caller, each.request, each.body, each.hand)).data
+                    seal(0, each.answer, answer_place(each.caller, each.request, each.body, each.hand)).data
                     for each in batch.answers
                 ]
             )
@@ -392,7 +395,7 @@ class PostgresStore(PostgresReader):
             values["record_hands"] = Bytes.of([each.hand for each in batch.records])
             values["record_numbers"] = Ints.of([each.number for each in batch.records])
             values["lines"] = Bytes.of(
-                [seal(0, each.line, _record_place(each.hand, each.number)).data for each in batch.records]
+                [seal(0, each.line, record_place(each.hand, each.number)).data for each in batch.records]
             )
 
     def _answer_key(self) -> int:
@@ -401,12 +404,12 @@ class PostgresStore(PostgresReader):
 
     def hand(self, hand: bytes) -> HandRow | None:
         """See `Store.hand`."""
-        row = self._one(f"SELECT {_HAND} FROM hands WHERE hand = %(hand)s", hand=hand)  # noqa: S608 - a constant
+        row = self._one(f"SELECT {HAND} FROM hands WHERE hand = %(hand)s", hand=hand)  # noqa: S608 - a constant
         return self._hand(row) if row else None
 
     def hands_in_play(self) -> Iterable[HandRow]:
         """See `Store.hands_in_play`."""
-        return [self._hand(row) for row in self._all(f"SELECT {_HAND} FROM hands WHERE closed IS NULL")]  # noqa: S608
+        return [self._hand(row) for row in self._all(f"SELECT {HAND} FROM hands WHERE closed IS NULL")]  # noqa: S608
 
     def _hand(self, row: tuple[Any, ...]) -> HandRow:
         """Returns a row; without its secrets where it was not written by a dealer: it is never dealt from."""
@@ -461,7 +464,7 @@ class PostgresStore(PostgresReader):
         callers, requests = Texts.of([caller for caller, _ in asked]), Bytes.of([request for _, request in asked])
         found = {}
         for caller, request, body, hand, key, sealed in self._all(_FIND, callers=callers, requests=requests):
-            place = _answer_place(caller, bytes(request), bytes(body), bytes(hand))
+            place = answer_place(caller, bytes(request), bytes(body), bytes(hand))
             opened = partial(self.keyring.open, Purpose.ANSWER, Sealed(key, bytes(sealed)), place)
             found[caller, bytes(request)] = KeptAnswer(caller, bytes(request), bytes(body), bytes(hand), opened)
         return found
@@ -474,14 +477,16 @@ class PostgresStore(PostgresReader):
         if [number for number, *_ in rows] != list(range(len(rows))):
             raise SealLost("a piece of a referee's record is missing")
         return [
-            self.keyring.open(Purpose.ANSWER, Sealed(key, bytes(sealed)), _record_place(hand, number))
+            self.keyring.open(Purpose.ANSWER, Sealed(key, bytes(sealed)), record_place(hand, number))
             for number, key, sealed, _ in rows
         ]
 
 
-def _answer_place(caller: str, request: bytes, body: bytes, hand: bytes) -> bytes:
+def answer_place(caller: str, request: bytes, body: bytes, hand: bytes) -> bytes:
+    """Returns what a kept answer is sealed for."""
     return b"answer" + length_prefixed(caller.encode()) + request + body + hand
 
 
-def _record_place(hand: bytes, number: int) -> bytes:
+def record_place(hand: bytes, number: int) -> bytes:
+    """Returns what a piece of a referee's record is sealed for."""
     return b"record" + hand + number.to_bytes(4, "big")

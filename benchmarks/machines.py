@@ -1,4 +1,4 @@
-"""Several dealers on PostgreSQL beside the embedded store: commits of one batch, and what the fence costs.
+"""Several dealers on PostgreSQL beside the embedded store: commits, the fence, look-ups by age, and whole dealers.
 
 Both stores lie on the same disk and take the same batches in turn; the server is started for the purpose.
 """
@@ -9,10 +9,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from benchmarks import several
 from benchmarks.row import Row
 from dealer.log.merkle import CompactRange, Node, leaf_hash
 from dealer.log.note import NoteSigner
@@ -34,10 +36,20 @@ FENCE_GOAL = 1.05
 ROUNDS = {256: 40, 16: 120, 1: 200}
 ENTRY_BYTES, ANSWER_BYTES = 720, 1100
 STATE = "x" * 900
+KEPT_A_DAY = 200_000
+DAYS = 3
+LOOKED_UP = 256
+LOOK_UPS = 100
+DAYS_GOAL = 2.0
+_HELD = "512MB"
+"""Memory of the server that holds all days: what is compared is work, not the disk."""
+_FILL = """
+INSERT INTO answers SELECT 'room', uuid_send(gen_random_uuid()), %(day)s, decode(repeat('00', 32), 'hex'),
+  uuid_send(gen_random_uuid()), %(key)s, decode(repeat('00', 200), 'hex') FROM generate_series(1, %(count)s)"""
 
 
 def rows() -> list[Row]:
-    """Commits of 256, 16 and 1 requests, in turn at either store; and the same without the fence."""
+    """Commits of 256, 16 and 1 requests, in turn at either store; the same without the fence; then the rest."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         sqlite = stack.enter_context(_embedded(folder))
@@ -51,7 +63,7 @@ def rows() -> list[Row]:
                 processor = Row.of("writer's processor time of it, beside its time", 1e6 * busy, 1e6 * ours, "us")
         found.append(processor)
         found.append(_fence(writers[1], postgres))
-        return found
+    return [*found, _look_ups(), *several.rows()]
 
 
 class _Writer:
@@ -109,6 +121,44 @@ def _fence(writer: _Writer, store: PostgresStore) -> Row:
     return Row.of("commit of 16 with the fence, beside a plain UPDATE", 1e6 * ours, 1e6 * theirs, "us", FENCE_GOAL)
 
 
+def _look_ups() -> Row:
+    """A batch's new request ids are looked for, in turn where answers of one day and of three are kept.
+
+    By the processor time of the server's process: the statement is short, and the machine does other things.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stores = [stack.enter_context(_shared(folder / str(days), shared_buffers=_HELD)) for days in (1, DAYS)]
+        for store, days in zip(stores, (1, DAYS), strict=True):
+            _keep_answers(store, days)
+        times: list[list[float]] = [[] for _ in stores]
+        for _ in range(LOOK_UPS):
+            asked = [("room", os.urandom(16)) for _ in range(LOOKED_UP)]
+            for store, taken in zip(stores, times, strict=True):
+                began = _processor_seconds(store)
+                store.answers(asked)
+                taken.append(_processor_seconds(store) - began)
+        one, three = (statistics.median(taken) for taken in times)
+    name = f"look-up of {LOOKED_UP} new request ids, three days kept, against one"
+    return Row.of(name, 1e6 * three, 1e6 * one, "us", DAYS_GOAL)
+
+
+def _processor_seconds(store: PostgresStore) -> float:
+    return time.clock_gettime(~store.link.info.backend_pid << 3 | 2)  # Linux's clock of another process
+
+
+def _keep_answers(store: PostgresStore, days: int) -> None:
+    today = datetime.now(UTC).date()
+    key = store.keyring.answer
+    for day in (today - timedelta(days=back) for back in range(days)):
+        for statement in schema.days_to_come(day, schema.days_there(store.link)):
+            store.link.execute(statement.encode())
+        values = {"day": day, "key": key.id if key else 0, "count": KEPT_A_DAY}
+        store.link.patience = 600
+        store.link.execute(_FILL.encode(), values)
+    store.link.execute(b"ANALYZE answers")
+
+
 @contextmanager
 def _embedded(folder: Path) -> Iterator[SqliteStore]:
     (folder / "at-rest").mkdir()
@@ -123,9 +173,9 @@ def _embedded(folder: Path) -> Iterator[SqliteStore]:
 
 
 @contextmanager
-def _shared(folder: Path) -> Iterator[PostgresStore]:
-    (folder / "pairs").mkdir()
-    with server() as made:
+def _shared(folder: Path, **settings: str) -> Iterator[PostgresStore]:
+    (folder / "pairs").mkdir(parents=True)
+    with server(**settings) as made:
         database = Database(made.database(), Replication.NONE)
         link = database.connect()
         schema.create(link, ORIGIN, "note")

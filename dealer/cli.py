@@ -27,6 +27,7 @@ from dealer.raw_forms import FORMS, in_form
 
 if TYPE_CHECKING:
     from dealer.service.settings import Tls, Witnessing
+    from dealer.store.datadir import DataDir
 
 _PATH = click.Path(path_type=Path)
 _DEV_ORIGIN = "dev.invalid/dealer"
@@ -482,20 +483,22 @@ def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
 @_data_options
 @database_option("--to", default=None, help="Move the log into this database: postgresql://ROLE@HOST/DATABASE.")
 @database_option(
-    "--store", default=None, help="Bring up this database, where the log is: postgresql://ROLE@HOST/DATABASE."
+    "--store",
+    default=None,
+    help="Of a folder whose log is in a database: bring that up, postgresql://ROLE@HOST/DATABASE.",
 )
 @option("--answer-hours", type=click.IntRange(24), default=24, show_default=True, help="Answers are kept so long.")
 @config_option
 def migrate(data_dir: Path, at_rest_dir: Path | None, to: str | None, store: str | None, answer_hours: int) -> None:
     """Bring a store up to this version, or move it into a database; the old one is kept beside."""
-    if store is not None:
-        _bring_up_database(data_dir, at_rest_dir, to, store)
-        return
     from dealer.store.datadir import DataDir
     from dealer.store.migrate import migrate as bring_up
     from dealer.store.vault import Vault
 
     data = DataDir.at(data_dir, at_rest_dir)
+    if to is None and store is not None and data.is_shared:
+        _bring_up_database(data, store)
+        return
     data.check()
     with data.only_server(), closing(Vault(data.at_rest, 3600)) as vault:
         if not bring_up(data.database, vault, click.echo):
@@ -507,13 +510,9 @@ def migrate(data_dir: Path, at_rest_dir: Path | None, to: str | None, store: str
             move(data, to, answer_hours * 3600, click.echo)
 
 
-def _bring_up_database(data_dir: Path, at_rest_dir: Path | None, to: str | None, store: str) -> None:
-    from dealer.store.datadir import DataDir
+def _bring_up_database(data: "DataDir", store: str) -> None:
     from dealer.store.postgres.admin import bring_up
 
-    if to is not None:
-        raise click.UsageError("--to moves an embedded store, and --store is of a log that is in a database: give one")
-    data = DataDir.at(data_dir, at_rest_dir)
     data.check(shared=True)
     with data.only_server():
         changed = bring_up(data, store)
@@ -575,14 +574,20 @@ def _shards(names: str | None, own: str | None) -> Shards | None:
     help="Only tables that are not this log's any more; exits with 1 while any has a hand in play.",
 )
 @click.option("--out", type=_PATH, default=None, help="With --moved: write their owners there, for the new shard.")
+@_store_option
 @config_option
 def shards_command(
-    data_dir: Path, at_rest_dir: Path | None, shards: str, shard: str, moved: bool, out: Path | None
+    data_dir: Path,
+    at_rest_dir: Path | None,
+    shards: str,
+    shard: str,
+    moved: bool,
+    out: Path | None,
+    store: str | None,
 ) -> None:
     """List the tables of this log and the shards that they belong to; a server may run meanwhile."""
     from dealer.store.datadir import DataDir
     from dealer.store.owners import write_owners
-    from dealer.store.sqlite import SqliteStore
 
     if out is not None and not moved:
         raise click.UsageError("--out needs --moved: it is for the tables that go")
@@ -592,19 +597,30 @@ def shards_command(
     except ShardsError as error:
         raise click.BadParameter(str(error), param_hint="--shards") from None
     data = DataDir.at(data_dir, at_rest_dir)
-    data.check()
-    with closing(SqliteStore(data.database, read_only=True)) as store:
-        tables = [(row, shard_of(row.table, names)) for row in store.tables()]
+    with closing(_reader(data, store)) as reader:
+        tables = [(row, shard_of(row.table, names)) for row in reader.tables()]
         if moved:
             tables = [(row, home) for row, home in tables if home != shard]
         if out is not None:
-            write_owners(out, store.origin, [row for row, _ in tables])
+            write_owners(out, reader.origin, [row for row, _ in tables])
     for row, home in tables:
         playing = f"hand {row.number} in play" if row.hand is not None else f"{row.number} hands"
         click.echo(f"{row.table}\t{home}\t{row.owner}\t{playing}")
     busy = sum(row.hand is not None for row, _ in tables)
     if moved and busy:
         raise CutcardError(f"{busy} of {len(tables)} moved tables have a hand in play: the new shard has to wait")
+
+
+def _reader(data: "DataDir", store: str | None) -> Any:
+    """Opens a log for reading: in its folder, or in its database."""
+    data.check(shared=store is not None)
+    if store is None:
+        from dealer.store.sqlite import SqliteStore
+
+        return SqliteStore(data.database, read_only=True)
+    from dealer.store.postgres.admin import open_reader
+
+    return open_reader(data, store)
 
 
 RAW_OUTPUT = (

@@ -152,8 +152,8 @@ class Postgres:
 
 
 @contextmanager
-def server() -> Iterator[Postgres]:
-    """Runs a server in a folder of its own. Skips the test where its programs are missing."""
+def server(**settings: str) -> Iterator[Postgres]:
+    """Runs a server in a folder of its own, with these settings. Skips the test where its programs are missing."""
     if programs() is None:
         pytest.skip(MISSING)
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path is short: not below pytest's folders
@@ -161,7 +161,7 @@ def server() -> Iterator[Postgres]:
         shutil.chown(folder, _USER)
     made = Postgres(folder)
     try:
-        made.init().start()
+        made.init().start(**settings)
         yield made
     finally:
         made.stop()

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import grpc
+from click.testing import CliRunner
 
-from tests.integration.running import Running, run_tool
+from dealer.cli import main
+from tests.integration.running import Running
 from tests.postgres import Postgres
 
 T = TypeVar("T")
@@ -38,14 +40,17 @@ def sharing(postgres: Postgres, folder: Path, count: int = 2, *options: str) -> 
 def make(url: str, folder: Path, count: int, *options: str) -> list[Shared]:
     """Makes the folders of dealers on a database; the first one makes the log."""
     first = folder / "dealer0"
-    done = run_tool("dealer", "init", "--data-dir", first, "--origin", ORIGIN, "--store", url)
-    assert done.returncode == 0, done.stderr
+    _run("init", "--data-dir", first, "--origin", ORIGIN, "--store", url)
     for number in range(1, count):
-        key = ("--log-key", first / "log.key")
-        done = run_tool("dealer", "join", "--data-dir", folder / f"dealer{number}", "--store", url, *key)
-        assert done.returncode == 0, done.stderr
+        _run("join", "--data-dir", folder / f"dealer{number}", "--store", url, "--log-key", first / "log.key")
     shared = ("--store", url, "--replication", "none", *options)
     return [Shared(folder / f"dealer{number}", shared) for number in range(count)]
+
+
+def _run(*command: str | Path) -> None:
+    """Runs a command in this process: a new one costs a second, and these are many."""
+    done = CliRunner().invoke(main, list(map(str, command)))
+    assert done.exit_code == 0, done.output
 
 
 def end(dealers: list[Shared]) -> None:

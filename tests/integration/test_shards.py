@@ -5,12 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import psycopg
 import pytest
+from click.testing import CliRunner
 
+from dealer.cli import main
 from dealer.client import CallError, Shard, ShardedClient
 from dealer.core.shards import shard_of
+from dealer.store.datadir import DataDir
+from dealer.store.postgres.admin import init
 from tests.integration.running import Room, Running, error_info, refusal, run_tool, running
 from tests.integration.table_room import TableRoom
+from tests.postgres import Postgres
 
 TABLES = [f"table-{number}" for number in range(12)]
 
@@ -109,6 +115,27 @@ def test_growing_and_shrinking(tmp_path: Path) -> None:
             assert (code, {row[0] for row in rows}) == (0, set(moving))
     with serving(tmp_path / "a", "a", "a,b", "--table-owners", str(tmp_path / "c.owners")) as a:
         assert play(a.room(), last) == 3
+
+
+def test_the_tables_of_a_log_in_a_database_are_listed_as_well(postgres: Postgres, tmp_path: Path) -> None:
+    url, data, owners = postgres.database(), DataDir.at(tmp_path / "a"), tmp_path / "owners"
+    init(data, "a.example/room", url)
+    with psycopg.connect(url) as link:
+        for table in TABLES:
+            link.execute("INSERT INTO tables VALUES (%s, 'red', 2, NULL)", (table,))
+    command = ["shards", "--data-dir", str(data.root), "--shards", "a,b", "--shard", "a", "--moved"]
+    done = CliRunner().invoke(main, [*command, "--out", str(owners), "--store", url])
+    assert done.exit_code == 0, done.output
+    assert [line.split("\t")[0] for line in done.output.splitlines()] == sorted(of("b", "a", "b"))
+    assert set(json.loads(owners.read_text())["owners"]) == set(of("b", "a", "b"))
+    with psycopg.connect(url) as link:
+        link.execute("UPDATE tables SET hand = '\\x00' WHERE name = %s", (of("b", "a", "b")[0],))
+    busy = CliRunner().invoke(main, [*command, "--store", url])
+    assert "the new shard has to wait" in busy.output
+    DataDir.at(tmp_path / "x").init("x.example/room")
+    (tmp_path / "x" / "db").rename(tmp_path / "gone")
+    other = CliRunner().invoke(main, [*command[:2], str(tmp_path / "x"), *command[3:], "--store", url])
+    assert "the database is the log a.example/room" in other.output
 
 
 @pytest.mark.parametrize(

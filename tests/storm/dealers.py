@@ -342,12 +342,13 @@ class Dealers:
     def _again(self, each: Answered) -> bytes:
         until = time.monotonic() + 30
         while True:
-            for dealer in self.dealers:
+            for dealer in sorted(self.dealers, key=lambda one: one is not self._answerer):
                 try:
                     answer = getattr(self._room(dealer).stub, each.call)(each.request, timeout=_PATIENCE)
                 except grpc.RpcError as error:
                     assert time.monotonic() < until, error
                 else:
+                    self._answerer = dealer
                     return bytes(answer.SerializeToString(deterministic=True))
 
     def _judge_hands(self, entries: list[dict[str, Any]]) -> list[str]:

@@ -50,6 +50,7 @@ def test_a_short_storm(tmp_path: Path) -> None:
         made.stop_at("half")
         made.stop_at("copy")
         made.set_clock_and_kill(-1)
+        made.restart_database()
         judged(made, 50)
 
 

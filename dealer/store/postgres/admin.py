@@ -12,6 +12,7 @@ from dealer.store.postgres.keyring import Keyring
 from dealer.store.postgres.lease import look
 from dealer.store.postgres.link import Database, Replication
 from dealer.store.postgres.registry import Registry
+from dealer.store.postgres.store import PostgresReader
 
 
 def init(data: DataDir, origin: str, url: str) -> None:
@@ -47,6 +48,19 @@ def join(data: DataDir, log_key: Path, url: str) -> None:
     finally:
         link.close()
     data.join(origin, key)
+
+
+def open_reader(data: DataDir, url: str) -> PostgresReader:
+    """Opens the log of a folder in its database, for reading.
+
+    Raises:
+        CutcardError: the database cannot be used, or is another log's.
+    """
+    reader = PostgresReader(Database(url, Replication.NONE).connect())
+    if reader.origin != (own := data.signer().name):
+        reader.close()
+        raise StoreError(f"the database is the log {reader.origin}, and this folder is of {own}")
+    return reader
 
 
 def bring_up(data: DataDir, url: str) -> bool:

@@ -454,26 +454,25 @@ def serve(data_dir: Path, at_rest_dir: Path | None, dev: bool, log_format: str, 
 @main.command()
 @click.argument("out", type=_PATH)
 @_data_options
+@_store_option
 @config_option
-def export(out: Path, data_dir: Path, at_rest_dir: Path | None) -> None:
+def export(out: Path, data_dir: Path, at_rest_dir: Path | None, store: str | None) -> None:
     """Write the static log to the folder OUT, or bring it up to date; a server may run meanwhile."""
     from dealer.log.checkpoint import read_checkpoint
     from dealer.log.tiles import check_only_a_log, publish, published_checkpoint
     from dealer.store.datadir import DataDir
     from dealer.store.ends import publish_ends
-    from dealer.store.sqlite import SqliteStore
 
     data = DataDir.at(data_dir, at_rest_dir)
-    data.check()
-    with closing(SqliteStore(data.database, read_only=True)) as store:
-        note, published = store.checkpoint(), store.published()
+    with closing(_reader(data, store)) as log:
+        note, published = log.checkpoint(), log.published()
         if published_checkpoint(data.public) == read_checkpoint(published):
             note = published  # with its cosignatures, where witnesses are asked
         size = read_checkpoint(note).size
         try:
             check_only_a_log(out)
-            publish(out, 0, size, note, store.node, store.entries)
-            publish_ends(store, out)
+            publish(out, 0, size, note, log.node, log.entries)
+            publish_ends(log, out)
         except OSError as error:
             raise CutcardError(f"{out} cannot be written: {error.strerror}") from None
     click.echo(f"{size} entries in {out}")
@@ -612,9 +611,10 @@ def shards_command(
 
 
 def _reader(data: "DataDir", store: str | None) -> Any:
-    """Opens a log for reading: in its folder, or in its database."""
-    data.check(shared=store is not None)
-    if store is None:
+    """Opens a log for reading: in its folder, or in its database; which of them it is the folder says."""
+    shared = store is not None and data.is_shared
+    data.check(shared=shared)
+    if store is None or not shared:
         from dealer.store.sqlite import SqliteStore
 
         return SqliteStore(data.database, read_only=True)

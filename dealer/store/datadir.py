@@ -162,7 +162,7 @@ class DataDir:
             )
         if self.key.exists() and shared != self.is_shared:
             raise DataDirError(
-                f"{self.root} has no store in it: its log is in a database, to be named by --store"
+                f"{self.root} has no store in it: its log is in a database, to be named by --store where it is taken"
                 if not shared
                 else f"{self.root} has a store of its own: serve it without --store, or move it there by "
                 "`dealer migrate --to`"

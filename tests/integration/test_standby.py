@@ -50,8 +50,12 @@ def test_a_crash_a_repeat_elsewhere_and_an_orderly_stop(postgres, tmp_path):
             one.deal(opened.hand.hand_id, street)
         one.close(opened.hand.hand_id)
         assert first.stop() == 0
-        verdict = run_tool("audit", "verify", first.data / "public", "--key", first.verifier_key())
-        assert verdict.returncode == 0, verdict.stdout
+        url = first.options[first.options.index("--store") + 1]
+        written = run_tool("dealer", "export", tmp_path / "out", "--data-dir", first.data, "--store", url)
+        assert written.returncode == 0, written.stderr
+        for log in (first.data / "public", tmp_path / "out"):
+            verdict = run_tool("audit", "verify", log, "--key", first.verifier_key())
+            assert verdict.returncode == 0, verdict.stdout
 
 
 def test_a_holder_s_own_restart_and_its_orderly_stop_are_at_once(postgres, tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -376,6 +377,17 @@ def test_an_answer_is_bound_to_its_caller_request_body_and_hand(pair):
 def set_clock(link, hours):
     link.execute(SETTABLE_CLOCK)
     link.execute(f"SET search_path = public, pg_catalog; UPDATE clock SET shift = '{hours} h'")
+
+
+def test_a_dealer_whose_clock_is_not_this_one_s_is_given_no_key_and_that_is_said_once(pair):
+    first, second = pair
+    first.registry.clock = lambda: time.time() - 3600
+    with structlog.testing.capture_logs() as said:
+        for _ in range(3):
+            assert first.registry.alive(first.link, 1, 1) == []
+    assert len(said) == 1
+    assert said[0]["dealer"] == second.keyring.dealer.hex()
+    assert "its clock or this one's is wrong" in said[0]["error"]
 
 
 def test_a_database_clock_that_is_set_forth_buries_nobody(pair):

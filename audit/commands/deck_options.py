@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -293,11 +293,12 @@ def _array_width(source: str) -> int | None:
 
 def understood(options: DeckOptions, source: Decks) -> tuple[str, list[str]]:
     """Returns how decks that were read were understood, and a hint if another order would explain them better."""
-    if source.sample is None:
+    if not source.samples:
         return "", []
     reading = Reading(deck_kind(options.sources, options.deck), options.indexes, options.order, source.named)
-    hint = hint_of_order(source.sample, reading)
-    return str(reading), [hint] if hint else []
+    # What can be said of indexes is not what can be said of names: each has its own hint.
+    hints = [hint_of_order(decks, replace(reading, named=frozenset({by}))) for by, decks in source.samples.items()]
+    return str(reading), [hint for hint in hints if hint]
 
 
 def count_decks(options: DeckOptions, *, for_merging: bool = False) -> tuple[Corpus | None, Decks]:

@@ -29,11 +29,15 @@ def is_log(source: str) -> bool:
     return "://" in source or Path(source).is_dir()
 
 
+def _naming(part: Part) -> str:
+    return "index" if part.indexed else "card"
+
+
 class Decks:
     """All sources one after the other: the `Source` that the battery reads, once, from front to end.
 
     Attributes:
-        sample: the first chunk's decks, once they were read.
+        samples: once they were read, the largest chunk of the sources that name cards by `index`, and by `card`.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class Decks:
         self.name = ", ".join(part.name for part in parts)
         self.cards: int | None = None
         self.notes = list(notes)
-        self.sample: NDArray[np.uint8] | None = None
+        self.samples: dict[str, NDArray[np.uint8]] = {}
         self._parts = parts
         self._label_files = label_files
         self._compared = compared
@@ -65,7 +69,7 @@ class Decks:
     @property
     def named(self) -> frozenset[str]:
         """How the sources name cards: by `index`, by `card`, or both."""
-        return frozenset("index" if part.indexed else "card" for part in self._parts)
+        return frozenset(map(_naming, self._parts))
 
     @property
     def reports(self) -> list[Report]:
@@ -90,7 +94,8 @@ class Decks:
                 fresh = self._once(part, replace(chunk, labels=labels), seen)
                 if len(fresh.decks):
                     self.cards = fresh.decks.shape[1]
-                    self.sample = fresh.decks if self.sample is None else self.sample
+                    if len(fresh.decks) > len(self.samples.get(_naming(part), ())):
+                        self.samples[_naming(part)] = fresh.decks
                     yield replace(fresh, first=first)
                     first += len(fresh.decks)
             self.notes.extend(part.notes)

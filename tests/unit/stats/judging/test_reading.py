@@ -75,6 +75,51 @@ def test_two_readings_that_cannot_be_told_apart_are_named_together():
     assert "--indexes rank --order rank or --indexes suit --order suit" in hint
 
 
+@pytest.mark.parametrize("lay", ["rank", "suit"])
+@pytest.mark.parametrize("counted", ["rank", "suit"])
+def test_every_file_is_hinted_at_until_it_is_read_as_it_is(lay, counted):
+    cards = np.argsort(read_order(lay, STANDARD52)).astype(np.uint8)[riffled(200)]
+    indexes = np.argsort(read_indexes(counted, STANDARD52)).astype(np.uint8)[cards]
+    right = set()
+    for as_indexes in ("rank", "suit"):
+        for order in ("rank", "suit"):
+            read = read_indexes(as_indexes, STANDARD52)[indexes]
+            hint = hint_of_order(read, Reading(STANDARD52, as_indexes, order, frozenset({"index"})))
+            if f"--indexes {counted} --order {lay}" not in hint:
+                assert not hint
+                right.add((as_indexes, order))
+    assert (counted, lay) in right
+    assert len(right) == (2 if counted == lay else 1)
+
+
+@pytest.mark.parametrize("name", ["riffle-5", "sort-insertion", "swap-never-itself", "unshuffled"])
+def test_the_clearest_traces_get_a_hint_as_well(name):
+    decks = np.tile(np.arange(52, dtype=np.uint8), (9_000, 1))
+    if name in GALLERY:
+        decks = GALLERY[name].make(np.random.default_rng(1), 9_000)
+    named = frozenset({"card"})
+    assert "--order suit" in hint_of_order(BY_SUIT[decks], Reading(STANDARD52, "rank", "rank", named))
+    assert hint_of_order(BY_SUIT[decks], Reading(STANDARD52, "rank", "suit", named)) == ""
+    assert hint_of_order(decks, Reading(STANDARD52, "rank", "rank", named)) == ""
+
+
+@pytest.mark.parametrize("name", [name for name, each in GALLERY.items() if (each.goal or 0) <= 1_000])
+def test_a_crooked_shuffle_of_the_order_given_gets_no_hint(name):
+    decks = GALLERY[name].make(np.random.default_rng(2), 1_000)
+    assert hint_of_order(decks, Reading(STANDARD52, "rank", "rank", frozenset({"index"}))) == ""
+
+
+def test_names_and_indexes_beside_each_other_have_hints_of_their_own(tmp_path):
+    np.save(tmp_path / "few.npy", fair(20, 5))
+    np.save(tmp_path / "decks.npy", fair(120, 6))
+    lines = [" ".join(STANDARD52.cards[card] for card in deck) for deck in BY_SUIT[riffled()]]
+    (tmp_path / "few.txt").write_text("\n".join(lines[:20]) + "\n")
+    (tmp_path / "decks.txt").write_text("\n".join(lines[20:]) + "\n")
+    found = answer(*(str(tmp_path / name) for name in ("few.npy", "few.txt", "decks.npy", "decks.txt")))
+    (hint,) = [note for note in found["notes"] if "hint" in note]
+    assert "with --order suit than" in hint
+
+
 def test_too_few_decks_get_no_hint():
     reading = Reading(STANDARD52, "rank", "suit", frozenset({"index"}))
     assert hint_of_order(riffled(99), reading) == ""

@@ -28,7 +28,7 @@ from dealer.store.postgres.store import PostgresStore
 from dealer.store.postgres.upkeep import Upkeep
 from dealer.store.sqlite import SqliteStore
 from dealer.store.vault import Vault
-from tests.postgres import server
+from tests.postgres import AS_SHIPPED, server
 
 ORIGIN = "bench.invalid/machines"
 GOALS = {256: 1.5, 16: 1.6, 1: 2.0}
@@ -41,7 +41,7 @@ DAYS = 3
 LOOKED_UP = 256
 LOOK_UPS = 100
 DAYS_GOAL = 2.0
-_HELD = "512MB"
+_HELD = {"shared_buffers": "512MB"}
 """Memory of the server that holds all days: what is compared is work, not the disk."""
 _FILL = """
 INSERT INTO answers SELECT 'room', uuid_send(gen_random_uuid()), %(day)s, decode(repeat('00', 32), 'hex'),
@@ -128,7 +128,7 @@ def _look_ups() -> Row:
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        stores = [stack.enter_context(_shared(folder / str(days), shared_buffers=_HELD)) for days in (1, DAYS)]
+        stores = [stack.enter_context(_shared(folder / str(days), **_HELD)) for days in (1, DAYS)]
         for store, days in zip(stores, (1, DAYS), strict=True):
             _keep_answers(store, days)
         times: list[list[float]] = [[] for _ in stores]
@@ -175,7 +175,7 @@ def _embedded(folder: Path) -> Iterator[SqliteStore]:
 @contextmanager
 def _shared(folder: Path, **settings: str) -> Iterator[PostgresStore]:
     (folder / "pairs").mkdir(parents=True)
-    with server(**settings) as made:
+    with server(**{**AS_SHIPPED, **settings}) as made:
         database = Database(made.database(), Replication.NONE)
         link = database.connect()
         schema.create(link, ORIGIN, "note")

@@ -20,7 +20,7 @@ from dealer.store.datadir import DataDir
 from dealer.store.postgres.admin import init, join
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc as rpc
-from tests.postgres import Postgres, server
+from tests.postgres import AS_SHIPPED, Postgres, server
 
 ROUNDS = 5
 STREAM = ("stream", 1000, 256)
@@ -32,7 +32,7 @@ PROMISED_SECONDS = 3.0
 
 def rows() -> list[Row]:
     """Hands a second of both stores and of two logs, in turn; then a dealer is killed."""
-    with TemporaryDirectory(prefix="cutcard-benchmark-") as name, server() as postgres:
+    with TemporaryDirectory(prefix="cutcard-benchmark-") as name, server(**AS_SHIPPED) as postgres:
         folder = Path(name)
         with ExitStack() as stack:
             one = stack.enter_context(servers.dealer(folder / "one"))

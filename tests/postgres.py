@@ -42,6 +42,9 @@ GRANT SELECT ON clock TO dealer;
 """
 """With this a dealer's `clock_timestamp()` is its own, by what `clock` says: its role's path has `public` first."""
 
+AS_SHIPPED = {"shared_buffers": "128MB", "max_wal_size": "1GB", "autovacuum": "on"}
+"""The server's own defaults where tests ask for less: for measuring."""
+
 
 def programs() -> Path | None:
     """Returns the folder of the newest server's programs; None if there is none."""

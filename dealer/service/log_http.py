@@ -7,11 +7,11 @@ import gzip
 import re
 import socket
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
+from dealer.service.http import Bounded, serve
 from dealer.service.rpc.listener import Tcp, require_free
 
 _NOTE = re.compile(r"/(checkpoint|successor|predecessor)", re.ASCII)
@@ -41,19 +41,12 @@ def serve_log(folder: Path, where: Tcp) -> tuple[str, Callable[[], None]]:
         log = folder
 
     server = (_Server6 if ":" in where.host else _Server)((where.host, where.port), Handler)
-    thread = Thread(target=server.serve_forever, name="static log", daemon=True)
-    thread.start()
-
-    def close() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
+    close = serve(server, "static log")
     return where.at(server.server_address[1]), close
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(Bounded, HTTPServer):
+    pass
 
 
 class _Server6(_Server):
@@ -67,6 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "cutcard", ""
     timeout = _SECONDS
     log: Path
+    server: _Server
 
     def do_GET(self) -> None:
         """Sends a file of the log."""
@@ -115,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if body:
             self.wfile.write(data)
+        self.server.answered(self.request)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         """Writes no line for each request."""

@@ -3,8 +3,6 @@
 import socket
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from socketserver import ThreadingMixIn
-from threading import Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -12,15 +10,17 @@ import grpc
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
 
 from dealer.errors import Refused
+from dealer.service.http import Bounded, serve
 
+_WHO = ("Server", "cutcard")
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _AGES = (60, 600, 3600, 6 * 3600, 24 * 3600)
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
+class _Server(Bounded, WSGIServer):
+    pass
 
 
 class _Server6(_Server):
@@ -28,7 +28,9 @@ class _Server6(_Server):
 
 
 class _Silent(WSGIRequestHandler):
-    """Writes no line for each request."""
+    """Writes no line for each request, and does not say what it is made of."""
+
+    server_version, sys_version = "cutcard", ""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         """Writes nothing."""
@@ -127,7 +129,7 @@ class Metrics:
         self.batch_seconds.observe(seconds)
 
     def listen(self, host: str, port: int, alive: Callable[[], bool], ready: Callable[[], bool]) -> Callable[[], None]:
-        """Serves `/metrics`, `/healthz` and `/readyz` over HTTP from a thread, and 404 for everything else.
+        """Serves `/metrics`, `/healthz` and `/readyz` over HTTP for GET and HEAD, and 404 for everything else.
 
         Args:
             host: where to listen.
@@ -144,24 +146,24 @@ class Metrics:
         metrics = make_wsgi_app(self.registry)
 
         def answer(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
-            path = environ.get("PATH_INFO", "")
+            method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+            if method not in ("GET", "HEAD"):
+                return said("405 Method Not Allowed", method, start, ("Allow", "GET, HEAD"))
             if path == "/metrics":
-                return metrics(environ, start)  # type: ignore[no-any-return]
+                parts = metrics(environ | {"REQUEST_METHOD": "GET"}, lambda status, more: start(status, [*more, _WHO]))
+                return parts if method == "GET" else ()
             checks = {"/healthz": alive, "/readyz": ready}
             good = checks[path]() if path in checks else None
-            status = "404 Not Found" if good is None else "200 OK" if good else "503 Service Unavailable"
+            return said(
+                "404 Not Found" if good is None else _GOOD if good else "503 Service Unavailable", method, start
+            )
+
+        def said(status: str, method: str, start: Any, *more: tuple[str, str]) -> Iterable[bytes]:
             text = f"{status.partition(' ')[2].lower()}\n".encode()
-            start(status, [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(text)))])
-            return [text]
+            length = ("Content-Length", str(len(text)))
+            start(status, [("Content-Type", "text/plain; charset=utf-8"), length, _WHO, *more])
+            return () if method == "HEAD" else (text,)
 
         kind = _Server6 if ":" in host else _Server
         server = make_server(host, port, answer, server_class=kind, handler_class=_Silent)
-        thread = Thread(target=server.serve_forever, name="metrics", daemon=True)
-        thread.start()
-
-        def close() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        return close
+        return serve(server, "metrics")

@@ -147,6 +147,18 @@ def test_drain_takes_no_new_hand_and_lets_those_in_play_end(tmp_path: Path) -> N
         assert room.open("u").number == 1
 
 
+async def test_a_table_moves_only_to_what_can_be_a_room_s_name(tmp_path: Path) -> None:
+    async with dealer_inside(tmp_path / "data") as (_, room):
+        await room.void((await room.open("t")).hand_id)
+        stub = operator_pb2_grpc.OperatorServiceStub(room.channel)
+        for name in (".", "..", "a/b", "a b", "x" * 65, "a\n"):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await stub.MoveTable(op.MoveTableRequest(table="t", to=name))
+            assert refusal(caught.value) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST"), name
+        for before, after in (("", "..."), ("...", "x" * 64)):
+            await stub.MoveTable(op.MoveTableRequest(table="t", to=after, **{"from": before}))
+
+
 async def test_health_says_so_before_a_drain_refuses_the_first_hand(tmp_path: Path) -> None:
     async with dealer_inside(tmp_path / "data") as (dealer, room):
         health, shown = dealer.engine.health, list[tuple[bool, bool]]()

@@ -1,6 +1,7 @@
 """What an operator sees: log lines that hold no secret, metrics, health over HTTP, and the files of deploy/."""
 
 import base64
+import http.client
 import json
 import re
 import shutil
@@ -73,6 +74,23 @@ def test_health_is_told_over_http_and_nothing_else_is_there(watched: tuple[Runni
         assert fetched(port, "/healthz")[0] == 200
         stub.Resume(operator_pb2.ResumeRequest())
     assert fetched(port, "/readyz")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz", "/nothing"])
+def test_what_is_not_for_reading_is_refused_and_the_server_does_not_say_what_it_is_made_of(
+    watched: tuple[Running, int], path: str
+) -> None:
+    found = dict[str, tuple[int, int]]()
+    for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
+        connection = http.client.HTTPConnection("127.0.0.1", watched[1], timeout=20)
+        connection.request(method, path, body=b"x" if method in ("POST", "PUT") else None)
+        answer = connection.getresponse()
+        assert answer.getheader("Server") == "cutcard"
+        found[method] = answer.status, len(answer.read())
+        connection.close()
+    assert found["GET"][0] == found["HEAD"][0] == (404 if path == "/nothing" else 200)
+    assert (found["HEAD"][1], found["GET"][1] > 0) == (0, True)
+    assert {found[method][0] for method in ("POST", "PUT", "DELETE", "OPTIONS")} == {405}
 
 
 def test_the_board_and_the_rules_ask_for_metrics_that_there_are(watched: tuple[Running, int]) -> None:

@@ -187,5 +187,7 @@ def _limits(limits: Limits) -> pb.RoomLimits:
 
 def _room(name: str) -> str:
     if name and not NAME.fullmatch(name):
-        raise Refused(Reason.INVALID_REQUEST, "a room's name is 1 to 64 characters of A-Z a-z 0-9 . _ -")
+        raise Refused(
+            Reason.INVALID_REQUEST, "a room's name is 1 to 64 characters of A-Z a-z 0-9 . _ -, and not . or .."
+        )
     return name or LOCAL_OWNER

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from dealer.errors import Reason, Refused
 
-NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
-"""The name of a room or an operator."""
+NAME = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,64}", re.ASCII)
+"""The name of a room or an operator, matched whole."""
 LOCAL_OWNER = "local"
 """Whom tables belong to that were opened without TLS; no room's name."""
 

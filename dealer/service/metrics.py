@@ -154,9 +154,8 @@ class Metrics:
                 return parts if method == "GET" else ()
             checks = {"/healthz": alive, "/readyz": ready}
             good = checks[path]() if path in checks else None
-            return said(
-                "404 Not Found" if good is None else _GOOD if good else "503 Service Unavailable", method, start
-            )
+            status = "404 Not Found" if good is None else "200 OK" if good else "503 Service Unavailable"
+            return said(status, method, start)
 
         def said(status: str, method: str, start: Any, *more: tuple[str, str]) -> Iterable[bytes]:
             text = f"{status.partition(' ')[2].lower()}\n".encode()

@@ -62,6 +62,17 @@ class Unfailing(structlog.make_filtering_bound_logger(logging.INFO)):  # type: i
             return super()._proxy_to_logger(method_name, event, **values)
 
 
+class _FromLibraries(logging.Handler):
+    """Has what libraries say of trouble written as a line like any other, by the same thread."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a line; of an exception its traceback, which has no local variables."""
+        more = {} if record.exc_info is None else {"exception": self.format(record).partition("\n")[2]}
+        log = structlog.get_logger()
+        say = log.warning if record.levelno < logging.ERROR else log.error
+        say(record.getMessage(), logger=record.name, **more)
+
+
 def _only_trouble(logger: Any, name: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
     if name in ("debug", "info"):
         raise structlog.DropEvent
@@ -93,3 +104,4 @@ def configure(form: str, level: str = "info") -> None:
         wrapper_class=Unfailing,
         logger_factory=lambda *arguments: lines,
     )
+    logging.basicConfig(level=logging.WARNING, handlers=[_FromLibraries(logging.WARNING)], force=True)

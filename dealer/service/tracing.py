@@ -3,6 +3,7 @@
 Without the API, or without a provider, everything here does nothing.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,10 @@ except ImportError:
     _TRACER: Any = None
 else:
     _TRACER = trace.get_tracer("cutcard")
+    # It warns of each odd `traceparent`, and so anybody who calls could fill the log.
+    logging.getLogger("opentelemetry.trace.propagation").setLevel(logging.CRITICAL)
+_NO_TRACE = ("baggage",)
+"""What propagators read besides a trace's context."""
 
 
 @contextmanager
@@ -26,7 +31,7 @@ def traced(method: str, metadata: Iterable[tuple[str, Any]] | None) -> Iterator[
     if _TRACER is None:
         yield
         return
-    carrier = {str(key): value for key, value in metadata or () if isinstance(value, str)}
+    carrier = {key: value for key, value in metadata or () if isinstance(value, str) and key not in _NO_TRACE}
     service, _, name = method.partition("/")
     attributes = {"rpc.system": "grpc", "rpc.service": service, "rpc.method": name}
     with _TRACER.start_as_current_span(

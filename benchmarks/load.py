@@ -14,12 +14,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from itertools import count
+from pathlib import Path
 from time import perf_counter
 
 import click
 import grpc
 
-from dealer.client import Client, prove
+from dealer.client import Client, prove, tls_credentials
 from dealer.core.deck import derive_deck
 from dealer.core.seed import Seed
 from dealer.log.note import NoteVerifier
@@ -297,9 +298,19 @@ class Room:
         self.played.hands += 1
 
 
-async def _run(address: str, way: str, hands: int, tables: int, key: str | None, rate: float) -> Played:
+def _channel(address: str, certificates: Path | None) -> grpc.aio.Channel:
+    if certificates is None:
+        return grpc.aio.insecure_channel(address)
+    return grpc.aio.secure_channel(
+        address, tls_credentials(*(certificates / name for name in ("ca.pem", "room.pem", "room.key")))
+    )
+
+
+async def _run(
+    address: str, way: str, hands: int, tables: int, key: str | None, rate: float, certificates: Path | None
+) -> Played:
     async with AsyncExitStack() as stack:
-        channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
+        channel = await stack.enter_async_context(_channel(address, certificates))
         if way == "client":
             client = await stack.enter_async_context(Client(address, key or "", stream=True))
         stub: rpc.DealerServiceAsyncStub = rpc.DealerServiceStub(channel)
@@ -333,11 +344,16 @@ async def _run(address: str, way: str, hands: int, tables: int, key: str | None,
     "--key", default=None, help="The log's verifier key: one hand in sixteen is checked; by `client` every one."
 )
 @click.option("--rate", type=float, default=100.0, help="Hands a second that a paced run opens.")
-def main(address: str, way: str, hands: int, tables: int, key: str | None, rate: float) -> None:
+@click.option(
+    "--certificates", type=click.Path(path_type=Path), default=None, help="A folder: ca.pem, room.pem and room.key."
+)
+def main(
+    address: str, way: str, hands: int, tables: int, key: str | None, rate: float, certificates: Path | None
+) -> None:
     """Plays a few hands to warm up, then those that count."""
     if way == "client" and key is None:
         raise click.UsageError("the client checks every hand under the log's key: give --key")
-    print(json.dumps(asdict(asyncio.run(_run(address, way, hands, tables, key, rate)))))
+    print(json.dumps(asdict(asyncio.run(_run(address, way, hands, tables, key, rate, certificates)))))
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
 
 from benchmarks import load
 from dealer.v1 import dealer_pb2_grpc as rpc
+from tests.integration.access_room import SERVER, Certificates
 
 RELEASE = "3cd44ef6a5f13b42c45ffd13b495a6e19fa4eaa7"
 """The release that speed is compared with; its code comes from the repository's history."""
@@ -31,16 +32,19 @@ class Running:
         address: HOST:PORT.
         key: the log's verifier key; None for a server that has no log.
         process: its process id.
+        certificates: a folder of a CA's and a room's, where it is called over TLS.
     """
 
     address: str
     key: str | None = None
     process: int = 0
+    certificates: Path | None = None
 
     def play(self, way: str, hands: int, tables: int, *, rate: float = 100.0) -> load.Played:
         """Has a client process of its own play hands, and returns what it measured."""
         command = [sys.executable, "-m", "benchmarks.load", self.address, way, str(hands), str(tables)]
         command += ["--rate", str(rate), *(["--key", self.key] if self.key else [])]
+        command += [] if self.certificates is None else ["--certificates", str(self.certificates)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
         return load.Played(**json.loads(done.stdout))
 
@@ -87,6 +91,18 @@ def dealer(data: Path, *, code: Path | None = None, command: Sequence[str] | Non
             check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=data.parent,
         )  # fmt: skip
         yield Running(running.address, key.stdout.strip(), running.process)
+
+
+@contextmanager
+def over_tls(data: Path) -> Iterator[Running]:
+    """A dealer behind TLS, with a room's certificate beside the data folder."""
+    made = Certificates(data.with_name("certificates"))
+    made.ca()
+    made.issue("server", *SERVER)
+    made.issue("room", "--room", "bench")
+    serve = [sys.executable, "-c", _PROGRAM, "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data), "--dev"]
+    with dealer(data, command=[*serve, *made.options()]) as running:
+        yield replace(running, certificates=made.folder)
 
 
 @contextmanager

@@ -21,7 +21,8 @@ def rows() -> list[Row]:
         ours = stack.enter_context(servers.dealer(folder / "data"))
         bare = stack.enter_context(servers.bare(folder / "bare", ours))
         naive = stack.enter_context(servers.naive(folder / "naive"))
-        streams, calls = [ours, bare], [ours, bare, naive]
+        tls = stack.enter_context(servers.over_tls(folder / "tls"))
+        streams, calls = [ours, bare, tls], [ours, bare, naive, tls]
         if (code := servers.release(folder)) is not None:
             before = stack.enter_context(servers.dealer(folder / "before", code=code))
             streams.append(before)
@@ -48,11 +49,15 @@ def rows() -> list[Row]:
         ),
         Row.of("hands by single calls, one table, against a naive room's own service", alone[0], alone[1], "hands/s"),
     ]
-    if len(streams) > 2:
+    found += [
+        Row.of("hands by PlayHands, 256 tables, over TLS against without it", by_stream[2], by_stream[0], "hands/s"),
+        Row.of("hands by single calls, 64 tables, over TLS against without it", by_calls[3], by_calls[0], "hands/s"),
+    ]
+    if len(streams) > 3:
         found += [
             Row.of(
-                "hands by PlayHands, 256 tables, against the release before", by_stream[0], by_stream[2], "hands/s", 2.5
+                "hands by PlayHands, 256 tables, against the release before", by_stream[0], by_stream[3], "hands/s", 2.5
             ),
-            Row.of("hands by single calls, 64 tables, against the release before", by_calls[0], by_calls[3], "hands/s"),
+            Row.of("hands by single calls, 64 tables, against the release before", by_calls[0], by_calls[4], "hands/s"),
         ]
     return found

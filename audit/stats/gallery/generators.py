@@ -84,7 +84,7 @@ def browser(rng: np.random.Generator, count: int) -> Decks:
 def browser_fractions(states: Words, numbers: int) -> NDArray[np.float64]:
     """Returns what `Math.random` gives, (pages, numbers), from the states of xorshift128+ of each page, (2, pages).
 
-    As the most used engine has it since 2015: 52 bits of one half of the state, in blocks of 64 that are given out backwards.
+    As the engine of most has it since 2015: 52 bits of one half of the state, in blocks of 64 given out backwards.
     """
     one, other = states.copy()
     blocks = -(-numbers // _BLOCK)

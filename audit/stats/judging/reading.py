@@ -82,7 +82,7 @@ def hint_of_order(decks: Bytes, reading: Reading) -> str:
         return ""
     return (
         f"a hint: the order given for the deck before its shuffle is implausible; its traces show far better with "
-        f"{' or '.join(others[best])} than with --order {reading.order}: if that is how these cards are counted, say so"
+        f"{' or '.join(others[best])} than with {_options(reading, reading.indexes, reading.order)}: if that is how these cards are counted, say so"
     )
 
 
@@ -93,8 +93,12 @@ def _places(reading: Reading) -> Iterator[tuple[Bytes, str]]:
     for indexes in INDEXES if by_index else (reading.indexes,):
         card = read_indexes(indexes, reading.kind)[read]
         for order in INDEXES:
-            said = f"--indexes {indexes} --order {order}" if by_index else f"--order {order}"
-            yield np.ascontiguousarray(read_order(order, reading.kind)[card]), said
+            yield np.ascontiguousarray(read_order(order, reading.kind)[card]), _options(reading, indexes, order)
+
+
+def _options(reading: Reading, indexes: str, order: str) -> str:
+    """Returns the options that ask for this; those who name cards have no indexes to count."""
+    return f"--indexes {indexes} --order {order}" if "index" in reading.named else f"--order {order}"
 
 
 def _traces(decks: Bytes, place: Bytes) -> float:

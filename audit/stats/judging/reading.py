@@ -80,17 +80,17 @@ def hint_of_order(decks: Bytes, reading: Reading) -> str:
     best = min(found, key=lambda place: found[place], default=None)
     if best is None or found[best] >= bound:
         return ""
+    read_so = _options(reading, reading.indexes, reading.order)
     return (
         f"a hint: the order given for the deck before its shuffle is implausible; its traces show far better with "
-        f"{' or '.join(others[best])} than with {_options(reading, reading.indexes, reading.order)}: if that is how these cards are counted, say so"
+        f"{' or '.join(others[best])} than with {read_so}: if that is how these cards are counted, say so"
     )
 
 
 def _places(reading: Reading) -> Iterator[tuple[Bytes, str]]:
     """Yields each other way to read the cards: the place before the shuffle of each card as read, and its options."""
     read = np.argsort(read_indexes(reading.indexes, reading.kind))
-    by_index = "index" in reading.named
-    for indexes in INDEXES if by_index else (reading.indexes,):
+    for indexes in INDEXES if "index" in reading.named else (reading.indexes,):
         card = read_indexes(indexes, reading.kind)[read]
         for order in INDEXES:
             yield np.ascontiguousarray(read_order(order, reading.kind)[card]), _options(reading, indexes, order)

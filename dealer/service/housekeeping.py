@@ -16,6 +16,7 @@ from dealer.core.ids import uuid7_milliseconds
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
 from dealer.log.tiles import place, publish, published_checkpoint
+from dealer.service.loglines import Lasting
 from dealer.service.metrics import Metrics
 from dealer.service.referee.clocks import seconds_left
 from dealer.service.referee.tables import Tables
@@ -93,6 +94,7 @@ class Housekeeping(Observer):
         self._shown: Shown | None = None
         self._ahead_told = False
         self._told_published = self._loop.time()
+        self._lasting = Lasting(self._loop.time)
 
     def start(self) -> None:
         """Begins what is done by the clock."""
@@ -340,13 +342,21 @@ class Housekeeping(Observer):
             spent = self._loop.time() - began if at_pace else 0.0
 
     async def tried(self, work: Work) -> None:
-        """Runs one round of background work and logs what fails; the next round retries."""
+        """Runs one round of background work and logs what fails, as it lasts; the next round retries.
+
+        That this dealer stands by is no failure: such work is the writer's.
+        """
+        name = getattr(work, "__name__", "publish")
         try:
             await work()
         except Exception as error:
-            told = isinstance(error, CutcardError | OSError)  # of any other the message might hold a secret
-            name = getattr(work, "__name__", "publish")
-            _log.error("work in the background failed", work=name, error=str(error if told else type(error)))
+            if isinstance(error, Refused) and self._parts.engine.health.standing is not None:
+                return
+            told = str(error) if isinstance(error, CutcardError | OSError) else str(type(error))  # it may hold a secret
+            if self._lasting.is_due(name, told):
+                _log.error("work in the background failed", work=name, error=told)
+        else:
+            self._lasting.over(name)
 
 
 def _publish(data: DataDir, previous: int | None, size: int | None, note: str, store: LogStore) -> None:

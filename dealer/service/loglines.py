@@ -11,6 +11,7 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +21,7 @@ from dealer.service.tracing import add_trace_id
 
 _MOST_LINES = 10_000
 _LAST_SECONDS = 1.0
+_REMIND_SECONDS = 60.0
 
 
 class LineWriter:
@@ -52,6 +54,31 @@ class LineWriter:
                 left = f"{line}\n".encode(errors="backslashreplace")
                 while left:
                     left = left[os.write(self._descriptor, left) :]
+
+
+class Lasting:
+    """What is wrong for a while, and tried again many times a second: when a line of it is due.
+
+    When it begins, when its reason changes, and once a minute.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Takes a clock that never goes back, in seconds."""
+        self._clock = clock
+        self._said: dict[str, tuple[str, float]] = {}
+
+    def is_due(self, what: str, why: str) -> bool:
+        """Tells whether it is to be logged, and takes it as logged then."""
+        reason, at = self._said.get(what, ("", 0.0))
+        now = self._clock()
+        if reason == why and now - at < _REMIND_SECONDS:
+            return False
+        self._said[what] = why, now
+        return True
+
+    def over(self, what: str) -> None:
+        """Notes that it is well again: the next time is a new one."""
+        self._said.pop(what, None)
 
 
 class Unfailing(structlog.make_filtering_bound_logger(logging.INFO)):  # type: ignore[misc]  # a class made at run time

@@ -269,6 +269,7 @@ class Dealer:
         contender.on_taken = partial(_on_loop, loop, self._lead)
         contender.on_lost = lambda why: engine.stand_by(lease_lost, why)
         contender.on_lapsed = engine.lapse
+        contender.works = lambda: engine.health.storage
         contender.on_standby = lambda: engine.stand_by(standing_by, "another dealer has taken the lease")
         engine.on_conflict = contender.give_up
         contender.on_conflict = lambda why: engine.stand_by(log_conflict, why)

@@ -4,6 +4,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from dealer.cli import main
 from dealer.errors import CutcardError
 from dealer.store.datadir import DataDir
-from dealer.store.interface import StoreError
+from dealer.store.interface import Batch, LeaseLost, StoreError
 from dealer.store.postgres import schema
 from dealer.store.postgres.admin import bring_up, init, join
 from dealer.store.postgres.contender import Contender, Terms
@@ -157,6 +158,41 @@ def test_a_copy_of_a_dealer_s_folder_is_found_and_the_lease_stays_with_one(postg
         second.stop()
         wait_for(lambda: first.lease.epoch > second.lease.epoch)
         first.stop()
+
+
+def test_a_holder_that_cannot_write_leaves_the_lease_to_one_that_can(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder may be broken, while its other connection goes on to renew."""
+    monkeypatch.setattr("dealer.store.postgres.contender._STUCK_SECONDS", 0.5)
+    url, data = postgres.database(), DataDir.at(tmp_path / "a")
+    init(data, ORIGIN, url)
+    join(DataDir.at(tmp_path / "b"), data.key, url)
+    first, second = contender(data, url), contender(DataDir.at(tmp_path / "b"), url)
+    reasons = list[str]()
+    first.on_lost = reasons.append
+    first.check()
+    first.start()
+    wait_for(lambda: first.lease.epoch == 1)
+    store = first.open_store()
+    first.works = lambda: False
+    time.sleep(1)
+    assert first.lease.epoch == 1, "there is nobody else"
+    second.check()
+    second.start()
+
+    def taken() -> bool:
+        with suppress(LeaseLost):
+            store.tend()  # who has joined is wrapped for
+        return second.lease.epoch == 2
+
+    wait_for(taken)
+    assert reasons == ["it could not commit for 0.5 s, and leaves the lease to another dealer"]
+    with pytest.raises(LeaseLost):
+        store.commit(Batch(seen=[bytes(32)]))
+    store.close()
+    first.stop()
+    second.stop()
 
 
 def test_a_clock_that_is_not_the_database_s_is_said_once(postgres: Postgres, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from dealer.core.hand import VoidReason
 from dealer.core.seed import EntropyError, draw_seed
 from dealer.errors import CutcardError, Reason, Refused
 from dealer.log.note import NoteSigner
+from dealer.service.loglines import Lasting
 from dealer.service.settings import Limits
 from dealer.service.writer.about import about_hand
 from dealer.service.writer.backlog import Backlog
@@ -135,6 +136,7 @@ class Engine:
         self._thread: threading.Thread | None = None
         self.on_conflict: Callable[[], None] = lambda: None
         self._taken = False  # the writer's, and set by the loop: the lease has been taken
+        self._lasting = Lasting(sources.monotonic)
         vault.watch(lambda error: self._fail_storage(str(error)))
         if stands_by:
             self.health.standing = standing_by
@@ -390,7 +392,8 @@ class Engine:
         """Marks the storage as broken until a commit has succeeded again."""
         self._prove = True
         self._set_health(storage=False)
-        _tell(_log.error, "storage failed", error=why)
+        if self._lasting.is_due("storage", why):
+            _tell(_log.error, "storage failed", error=why)
 
     def _commit(self, batch: list[_Pending]) -> Unit:
         unit = Unit(self.state)
@@ -587,6 +590,8 @@ class Engine:
             self.health.entropy = entropy
         if storage is not None:
             self.health.storage = storage
+            if storage:
+                self._lasting.over("storage")
         if before != (self.health.entropy, self.health.storage):
             self._hop(self._observer.health_changed)
 

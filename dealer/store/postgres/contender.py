@@ -34,6 +34,9 @@ _WORK_SECONDS = 0.1
 _ALIVE_SECONDS = 2.0
 _KEEP_SECONDS = 1.0
 _ASTRAY_SECONDS = 60.0
+_STUCK_SECONDS = 30.0
+"""A holder whose writer cannot commit for so long leaves the lease to another dealer that could go on."""
+_ASIDE_SECONDS = 5.0
 _UNREADY_LEASES = 30
 """A dealer that cannot open what is in play waits for so many leases for one that can, and goes on without it then."""
 
@@ -68,6 +71,7 @@ class Contender:
         on_conflict: called, with the reason, where the database has gone back.
         on_moved: called on the writer's thread, before it opens a database that has changed its place since it was
             looked at; it may take seconds, and raise `LogConflict`.
+        works: tells whether the writer can commit, as far as it knows.
         may_have_lost: whether what was shown last may be lost with the database's last change of place.
     """
 
@@ -88,7 +92,10 @@ class Contender:
         self.on_standby: Callable[[], None] = lambda: None
         self.on_conflict: Callable[[str], None] = lambda why: None
         self.on_moved: Callable[[], None] = lambda: None
+        self.works: Callable[[], bool] = lambda: True
         self.may_have_lost = False
+        self._stuck_since: float | None = None
+        self._aside_until = 0.0
         self._moved = False
         self._standstill = Standstill(terms.lease_seconds)
         self._fresh: Row | None = None  # taken, and no store was opened under it yet
@@ -254,6 +261,8 @@ class Contender:
 
     def _hold(self) -> None:
         """Renews the lease where nothing was committed for a while, and looks after the folder."""
+        if self._is_stuck() and self._stands_aside():
+            return
         epoch = self.lease.epoch
         if self.lease.idle_seconds >= _RENEW_SECONDS:
             link = self._connected()
@@ -264,6 +273,26 @@ class Contender:
             link = self._connected()
             self._settle(self._look(link), link)
 
+    def _is_stuck(self) -> bool:
+        """Tells whether the writer has not been able to commit for long, though this connection lives."""
+        if self.works():
+            self._stuck_since = None
+            return False
+        now = own_clock()
+        self._stuck_since = now if self._stuck_since is None else self._stuck_since
+        return now - self._stuck_since >= _STUCK_SECONDS
+
+    def _stands_aside(self) -> bool:
+        """Gives the lease back, if there is another dealer that can go on; it tries again after a while."""
+        link = self._connected()
+        if not self.registry.another_has_all(link, look(link).generation):
+            return False
+        with self._taking:
+            self.lease.give_back(link, self.lease.epoch)
+        self._stuck_since, self._aside_until = None, own_clock() + _ASIDE_SECONDS
+        self.on_lost(f"it could not commit for {_STUCK_SECONDS:g} s, and leaves the lease to another dealer")
+        return True
+
     def _contend(self) -> None:
         """Looks once, and takes the lease if it is free or stands still."""
         link = self._connected()
@@ -272,9 +301,9 @@ class Contender:
         stale = self._standstill.stale(row)
         first = row.epoch == 0
         own = self.lease.is_own(row)
-        self._note_copy(copied=row.holder == self.lease.me and not own)
+        self._note_copy(copied=row.holder == self.lease.me and not own and row.epoch > self.lease.taken)
         free = row.holder == "" or own or row.expired or stale is not None
-        if not free:
+        if not free or own_clock() < self._aside_until:
             self._expired_since = None
             self.on_standby()
             return

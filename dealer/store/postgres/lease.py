@@ -108,6 +108,7 @@ class Lease:
         me: the dealer's id in hex.
         seconds: how long the lease lasts.
         epoch: the one that it holds; 0: none.
+        taken: the last one that it knows to have taken; 0: none.
         database_time: the database's time at the last answer, and the own clock then.
     """
 
@@ -119,7 +120,8 @@ class Lease:
         self._until = 0.0
         self._asked = 0.0
         self._lock = threading.Lock()
-        self._taken, self._unsure = 0, False  # the last epoch that it knows to have taken; an answer has not come
+        self.taken = 0
+        self._unsure = False  # whether the answer to a taking has not come
         also = _CONFIRMED if database.replication is Replication.SYNCHRONOUS else ""
         self._also = also
 
@@ -142,7 +144,7 @@ class Lease:
         One that has taken the lease knows every epoch of its own, unless an answer has not come: another under its id
         is one of somebody who runs on a copy of its folder.
         """
-        return row.holder == self.me and (self._taken in (0, row.epoch) or self._unsure)
+        return row.holder == self.me and (self.taken in (0, row.epoch) or self._unsure)
 
     def take(self, link: Link, row: Row, stale: int | None = None) -> Row | None:
         """Takes the lease, as a transaction of its own; who holds the row in a stopped transaction is sent away.
@@ -180,7 +182,7 @@ class Lease:
         )  # fmt: skip
         with self._lock:
             self.epoch, self._until = epoch, 0.0
-            self._taken = epoch
+            self.taken = epoch
         self.confirmed(epoch, asked, now)
         return taken
 

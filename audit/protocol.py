@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import add, lt
+from operator import add
 
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
@@ -86,38 +86,14 @@ def material(hand: bytes, digest: bytes, seed: bytes) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def _steps(cards: int) -> tuple[tuple[int, int, int], ...]:
+def steps(cards: int) -> tuple[tuple[int, int, int], ...]:
     """For each swap of the shuffle: index `i`, `b = i + 1`, and the limit that words must stay below."""
     return tuple((i, i + 1, WORD_RANGE - WORD_RANGE % (i + 1)) for i in range(cards - 1, 0, -1))
-
-
-@lru_cache(maxsize=8)
-def _limits(cards: int) -> tuple[int, ...]:
-    return tuple(limit for _, _, limit in _steps(cards))
 
 
 def word_stream(source: bytes, amount: int) -> bytes:
     """Returns the first bytes of the shuffle's word stream, two to a word (section 4)."""
     return hashlib.shake_256(_SHUFFLE + source).digest(amount)
-
-
-def words_used(cards: int, source: bytes) -> list[tuple[int, int, int, bool]]:
-    """Every word that a shuffle takes, for people to follow: the word, `i`, `j`, and whether it was below the limit."""
-    used = []
-    words = _words(source)
-    for i, b, limit in _steps(cards):
-        for word in words:
-            used.append((word, i, word % b, word < limit))
-            if word < limit:
-                break
-    return used
-
-
-def refused_words(cards: int, source: bytes) -> int:
-    """Returns how many words a shuffle refuses, so that no card is favoured: none in 59 of 60 decks of 52 cards."""
-    if all(map(lt, struct.unpack(">68H", word_stream(source, BLOCK_BYTES)), _limits(cards))):
-        return 0
-    return sum(not below for _, _, _, below in words_used(cards, source))
 
 
 def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
@@ -128,9 +104,9 @@ def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
         source: hand, entropy digest and seed joined.
     """
     deck = list(reference)
-    words = _words(source)
-    for i, b, limit in _steps(len(deck)):
-        for word in words:
+    stream = words(source)
+    for i, b, limit in steps(len(deck)):
+        for word in stream:
             if word < limit:
                 break
         j = word % b
@@ -138,7 +114,7 @@ def shuffle(reference: Sequence[str], source: bytes) -> list[str]:
     return deck
 
 
-def _words(source: bytes) -> Iterator[int]:
+def words(source: bytes) -> Iterator[int]:
     """Yields the shuffle's words, as many as anybody asks for.
 
     One block of SHAKE256 is 68 words: enough for 51 swaps and seventeen refusals. The rest waits until it is needed.
@@ -207,28 +183,3 @@ def escrow_preimage(hand: bytes, ciphertext: bytes) -> bytes:
 def escrow_digest(hand: bytes, ciphertext: bytes) -> bytes:
     """Returns the digest of an escrow ciphertext, logged before the first card (section 8)."""
     return sha256(escrow_preimage(hand, ciphertext))
-
-
-def seat_key_preimage(hand: bytes, seat: int, key: bytes) -> bytes:
-    """Returns what a seat-key digest is the hash of (SEATS.md section 1)."""
-    return tag("seat-key") + hand + u16(seat) + key
-
-
-def seat_key_digest(hand: bytes, seat: int, key: bytes) -> bytes:
-    """Returns the digest by which the log names a seat's public key (SEATS.md section 1)."""
-    return sha256(seat_key_preimage(hand, seat, key))
-
-
-def seat_secret(hand: bytes, seat: int, seed: bytes) -> bytes:
-    """Returns what the dealer shares with a sealed seat, 32 bytes (SEATS.md section 1)."""
-    return hashlib.shake_256(tag("seat-secret") + hand + u16(seat) + seed).digest(HASH_BYTES)
-
-
-def seat_envelope_info(hand: bytes, seat: int, key: bytes) -> bytes:
-    """Returns HPKE's `info` for a seat's envelope (SEATS.md section 1)."""
-    return tag("seat-envelope") + hand + u16(seat) + key
-
-
-def seat_card_key(hand: bytes, position: int, secret: bytes) -> bytes:
-    """Returns the key of a sealed seat's down card (SEATS.md section 3)."""
-    return sha256(tag("seat-card") + hand + u16(position) + secret)

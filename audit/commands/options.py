@@ -13,6 +13,7 @@ from audit.commands.run import note_input
 from audit.errors import FormatError, InputError
 from audit.files import open_regular
 from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.logs import open_log
 from audit.logs.log import Log
 from audit.report.subject import bytes_digest
@@ -138,11 +139,11 @@ def escrow_keys(files: tuple[tuple[str, bytes], ...]) -> EscrowKeys:
     for path, data in files:
         try:
             text = key_text(data)
-            EscrowKeys.parse([text])
+            read_keys([text])
         except FormatError as error:
             raise click.BadParameter(f"{path}: {error}", param_hint="--escrow-key") from None
         texts.append(text)
-    return EscrowKeys.parse(texts)
+    return read_keys(texts)
 
 
 def trusting(log: Log, ca: tuple[str, bytes] | None) -> Log:

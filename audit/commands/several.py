@@ -8,8 +8,7 @@ import click
 
 from audit.errors import FormatError, InputError
 from audit.logs.log import Log
-from audit.tlog.checkpoint import origin_of
-from audit.tlog.earlier import origin_of_earlier
+from audit.tlog.earlier import origin_of, origin_of_earlier
 from audit.tlog.keys import VerifierKey
 
 Since = tuple[tuple[str, bytes], ...]

@@ -21,22 +21,22 @@ from audit.findings import Finding
 from audit.hand.checks import (
     Case,
     HandResult,
-    check_acknowledged,
     check_card,
     check_hand,
     check_invited,
     check_list,
     check_offered,
-    derived_list,
 )
 from audit.hand.escrow import EscrowKeys
+from audit.hand.kept import check_acknowledged, derived_list
 from audit.record.acknowledgement import Acknowledgement, read_acknowledgement
 from audit.record.entries import Close, Commit, Offer, Unknown, parse
 from audit.record.fields import SchemaError, base64_bytes, hand_text, hex_bytes
 from audit.tlog import note, receipt
 from audit.tlog.checkpoint import Checkpoint, check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey
-from audit.tlog.merkle import check_consistency, check_inclusion, leaf_hash
+from audit.tlog.merkle import leaf_hash
+from audit.tlog.proofs import check_consistency, check_inclusion
 from audit.tlog.witnessed import Demand, check_witnessed
 from audit.whole.lifecycle import follow_alone
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from audit import protocol
 from audit.errors import CheckError, FormatError
 from audit.evidence.client import Reader
 from audit.evidence.forms import check_hand_file
 from audit.evidence.receipt import Evidence
+from audit.hand import seat_hashes
 from audit.hand.checks import check_card
 from audit.hand.escrow import EscrowKeys
 from audit.hand.seat import OwnSeat, SeatKey, open_card
@@ -172,7 +172,7 @@ def _sealed_seat(own: OwnSeat, reader: Reader) -> dict[int, str]:
     logged = dict(commit.seat_keys).get(seat)
     if logged is None:
         wrong: str | None = f"the commit names no key of seat {seat}: it was dropped, and the seat was open"
-    elif logged != protocol.seat_key_digest(commit.hand, seat, key.public):
+    elif logged != seat_hashes.seat_key_digest(commit.hand, seat, key.public):
         wrong = f"the commit names another key of seat {seat}: whoever has that one can read its cards"
     else:
         wrong = None
@@ -194,7 +194,7 @@ def _sealed_seat(own: OwnSeat, reader: Reader) -> dict[int, str]:
 
 def _against_seed(reader: Reader, commit: Commit, seat: int, secret: bytes) -> str | None:
     seed = reader.outcome.seed if reader.outcome is not None else None
-    if seed is None or protocol.seat_secret(commit.hand, seat, seed) == secret:
+    if seed is None or seat_hashes.seat_secret(commit.hand, seat, seed) == secret:
         return None
     return "it opens, and holds another secret than the one that the seed gives"
 

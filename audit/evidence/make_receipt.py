@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from audit.errors import CheckError, FormatError, InputError
-from audit.logs.log import Log, tile_reader
+from audit.logs.log import Log
+from audit.logs.tile_reader import tile_reader
 from audit.plural import counted
 from audit.tlog import note, receipt
 from audit.tlog.checkpoint import read_checkpoint

@@ -13,7 +13,8 @@ from audit.record.fields import SchemaError, hand_text
 from audit.tlog import note, receipt
 from audit.tlog.checkpoint import check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey
-from audit.tlog.merkle import check_inclusion, leaf_hash
+from audit.tlog.merkle import leaf_hash
+from audit.tlog.proofs import check_inclusion
 from audit.tlog.tiles import WIDTH
 from audit.tlog.witnessed import Demand, Witnessed, check_witnessed
 from audit.verdict import judge

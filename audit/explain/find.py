@@ -14,7 +14,8 @@ from audit.record.fields import SchemaError, hand_text
 from audit.tlog.checkpoint import Checkpoint, check_checkpoint, is_test_name
 from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.keys import VerifierKey
-from audit.tlog.merkle import EMPTY_ROOT, Node, climb, full_root, leaf_hash
+from audit.tlog.merkle import EMPTY_ROOT, full_root, leaf_hash
+from audit.tlog.proofs import Node, climb
 from audit.tlog.tiles import WIDTH
 from audit.whole.lifecycle import follow_alone
 

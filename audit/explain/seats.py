@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from audit import protocol
 from audit.errors import CheckError
 from audit.explain.steps import Explanation, Part, Step, card_step, hash_step
-from audit.hand.checks import derived_list
+from audit.hand import seat_hashes
+from audit.hand.kept import derived_list
 from audit.hand.seat import OwnSeat, SeatKey, open_card
 from audit.record.entries import Commit
 
@@ -34,7 +35,7 @@ def explain_seats(told: Explanation, keys: Sequence[SeatKey], own: OwnSeat | Non
             Part(f"seat {seat}", protocol.u16(seat)),
             Part("public key", key.public),
         )
-        preimage = protocol.seat_key_preimage(hand, seat, key.public)
+        preimage = seat_hashes.seat_key_preimage(hand, seat, key.public)
         stated = dict(opening.seat_keys)[seat]
         told.steps.append(hash_step(f"Digest of seat {seat}'s key", parts, preimage, stated))
     if own is not None and isinstance(opening, Commit) and own.key.seat(hand, opening.seat_keys) == own.seat:
@@ -50,7 +51,7 @@ def _open_cards(told: Explanation, commit: Commit, own: OwnSeat) -> None:
     except CheckError as error:
         told.notes.append(f"seat {own.seat}: {error}")
         return
-    info = protocol.seat_envelope_info(commit.hand, own.seat, own.key.public)
+    info = seat_hashes.seat_envelope_info(commit.hand, own.seat, own.key.public)
     told.notes.append(f"the envelope of seat {own.seat} opens by HPKE with info {info.hex()} to {secret.hex()}")
     listed = told.close.card_commitments if told.close is not None else None
     listed = listed or derived_list(commit, told.outcome)
@@ -61,7 +62,7 @@ def _open_cards(told: Explanation, commit: Commit, own: OwnSeat) -> None:
             Part(f"position {position}", protocol.u16(position)),
             Part("seat secret", secret),
         )
-        key = protocol.seat_card_key(commit.hand, position, secret)
+        key = seat_hashes.seat_card_key(commit.hand, position, secret)
         told.steps.append(Step(f"Key of seat {own.seat}'s card {position}", "sha256", parts, key))
         if listed is None:
             told.notes.append(f"card {position} opens with its commitment, and the hand is not closed yet")

@@ -13,6 +13,7 @@ from audit.explain.find import FoundHand, find_hand
 from audit.findings import Finding
 from audit.hand.checks import Case, HandResult, check_hand, check_offered
 from audit.hand.escrow import EscrowKeys
+from audit.hand.words import words_used
 from audit.logs.log import Log
 from audit.record.entries import Close, Commit, Offer
 from audit.record.fields import hand_text
@@ -245,7 +246,7 @@ def _explain_deck(told: Explanation, commit: Commit, seed: bytes) -> None:
     material = (Part("hand", hand), Part("entropy digest", digest), Part("seed", seed))
     deck = told.outcome.deck or protocol.shuffle(protocol.DECKS[commit.deck], source)
     size = len(deck)
-    words = protocol.words_used(size, source)
+    words = words_used(size, source)
     stream = protocol.word_stream(source, 2 * len(words))
     told.steps.append(
         Step(

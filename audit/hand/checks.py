@@ -222,18 +222,6 @@ def check_deck(
     return first, f"deck commitment: expected {commit.deck_commitment.hex()}, the deck gives {found.hex()}"
 
 
-def derived_list(commit: Commit, outcome: HandResult) -> bytes | None:
-    """Returns the card commitments that seed and deck give, joined; None where these are unknown or of another deck."""
-    if outcome.seed is None or outcome.deck is None:
-        return None
-    for digest in (protocol.entropy_digest(commit.hand, commit.contributions), commit.entropy_digest):
-        salts = protocol.salts(protocol.material(commit.hand, digest, outcome.seed), len(outcome.deck))
-        listed = protocol.card_commitments(commit.hand, outcome.deck, salts)
-        if protocol.deck_commitment(commit.hand, listed) == commit.deck_commitment:
-            return listed
-    return None
-
-
 def check_opening(commit: Commit, close: Close, deck: Sequence[str] | None) -> str | None:
     """`opening`: opened cards are distinct, match their commitments, and agree with the deck where it is known."""
     listed = close.card_commitments
@@ -266,18 +254,6 @@ def check_card(commit: Commit, position: int, card: str, salt: bytes, listed: by
         found = protocol.card_commitment(commit.hand, position, card, salt)
         if found != expected:
             return f"position {position}: expected card commitment {expected.hex()}, {card} gives {found.hex()}"
-    return None
-
-
-def check_acknowledged(commit: Commit, contributor: str, value: bytes) -> str | None:
-    """Checks `entropy`: a value that the dealer has acknowledged is the one that went into the deck (section 3)."""
-    if contributor in commit.withheld:
-        return f"{contributor} gave its value in time and is listed as silent"
-    values = dict(commit.contributions)
-    if contributor not in values:
-        return f"the value of {contributor} was acknowledged, and the commit names it nowhere"
-    if values[contributor] != value:
-        return f"{contributor}: expected the acknowledged value {value.hex()}, found {values[contributor].hex()}"
     return None
 
 

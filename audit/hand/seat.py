@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from audit import protocol
 from audit.errors import CheckError, FormatError
+from audit.hand import seat_hashes
 from audit.record.entries import SeatKeys
 
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
@@ -46,7 +47,7 @@ class SeatKey:
     def seat(self, hand: bytes, digests: SeatKeys) -> int | None:
         """Returns the seat of a hand whose digest is this key's, None where there is none (section 1)."""
         for seat, digest in digests:
-            if protocol.seat_key_digest(hand, seat, self.public) == digest:
+            if seat_hashes.seat_key_digest(hand, seat, self.public) == digest:
                 return seat
         return None
 
@@ -58,7 +59,7 @@ class SeatKey:
         """
         try:
             private = X25519PrivateKey.from_private_bytes(self.private)
-            secret = _SUITE.decrypt(envelope, private, protocol.seat_envelope_info(hand, seat, self.public))
+            secret = _SUITE.decrypt(envelope, private, seat_hashes.seat_envelope_info(hand, seat, self.public))
         except (InvalidTag, ValueError):
             raise CheckError("the envelope does not open under this seat's key") from None
         if len(secret) != protocol.HASH_BYTES:
@@ -88,7 +89,7 @@ def open_card(hand: bytes, position: int, secret: bytes, commitment: bytes, seal
     Raises:
         CheckError: it does not open, or holds no card and salt.
     """
-    key = protocol.seat_card_key(hand, position, secret)
+    key = seat_hashes.seat_card_key(hand, position, secret)
     try:
         opened = ChaCha20Poly1305(key).decrypt(_NONCE, sealed, commitment)
     except InvalidTag:

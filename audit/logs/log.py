@@ -7,10 +7,7 @@ is open (a connection, a channel) is opened where it is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
 
-from audit.errors import InputError
-from audit.tlog.proving import ReadTile
 from audit.tlog.tiles import WIDTH, decode_bundle, decode_tile, path
 
 MOST_BYTES = WIDTH * (2 + 65_535) + 1
@@ -70,23 +67,6 @@ class Log(ABC):
     def close(self) -> None:
         """Closes what is open."""
         return
-
-
-def tile_reader(log: Log) -> ReadTile:
-    """Returns what reads a log's hash tiles for a proof, the last few of them once.
-
-    Raises:
-        InputError: by what is returned, where a tile is not there.
-    """
-
-    @lru_cache(maxsize=4)
-    def read(level: int, number: int, width: int) -> bytes:
-        found = log.tile(level, number, width)
-        if found is None:
-            raise InputError(f"{log.address}: the hash tile {path(level, number, width)} is not there")
-        return found
-
-    return read
 
 
 class StaticLog(Log):

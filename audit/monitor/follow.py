@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from audit.errors import AuditError
-from audit.logs.log import Log, tile_reader
+from audit.logs.log import Log
+from audit.logs.tile_reader import tile_reader
 from audit.monitor.memory import Memory
 from audit.monitor.recent import Recent
 from audit.tlog.checkpoint import Checkpoint, check_checkpoint
 from audit.tlog.earlier import Earlier
 from audit.tlog.keys import VerifierKey
-from audit.tlog.merkle import check_consistency
+from audit.tlog.proofs import check_consistency
 from audit.tlog.proving import consistency_proof, root_at
 from audit.tlog.witnessed import AHEAD_SECONDS, Demand
 from audit.whole.course import Course

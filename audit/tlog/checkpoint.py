@@ -54,15 +54,6 @@ def read_checkpoint(signed: note.Note, *, extensions: bool = False) -> Checkpoin
     return Checkpoint(origin, int(size), root_hash)
 
 
-def origin_of(data: bytes) -> str:
-    """Returns the origin that a signed checkpoint says, whoever signed it.
-
-    Raises:
-        FormatError: it is no checkpoint.
-    """
-    return read_checkpoint(note.decode(data)).origin
-
-
 def check_checkpoint(data: bytes, key: VerifierKey | None) -> tuple[Checkpoint | None, list[Finding]]:
     """Reads a log's checkpoint (check `checkpoint`, sections 9 and 10).
 

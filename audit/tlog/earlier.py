@@ -9,9 +9,9 @@ from audit.errors import AuditError, CheckError, InputError
 from audit.findings import Finding
 from audit.plural import counted
 from audit.tlog import note, receipt
-from audit.tlog.checkpoint import Checkpoint, origin_of, read_checkpoint
+from audit.tlog.checkpoint import Checkpoint, read_checkpoint
 from audit.tlog.keys import VerifierKey
-from audit.tlog.merkle import root_from_inclusion
+from audit.tlog.proofs import root_from_inclusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,15 @@ def read(name: str, data: bytes, key: VerifierKey) -> Earlier:
     if earlier.checkpoint.origin != key.name:
         raise InputError(f"{name} is a checkpoint of {earlier.checkpoint.origin!a}, not of {key.name}")
     return earlier
+
+
+def origin_of(data: bytes) -> str:
+    """Returns the origin that a signed checkpoint says, whoever signed it.
+
+    Raises:
+        FormatError: it is no checkpoint.
+    """
+    return read_checkpoint(note.decode(data)).origin
 
 
 def origin_of_earlier(data: bytes) -> str | None:

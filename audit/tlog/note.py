@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from audit.errors import CheckError, FormatError, InputError
 from audit.tlog.ed25519 import check_signature
-from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, base64_encode, is_name
+from audit.tlog.keys import KEY_ID_BYTES, VerifierKey, base64_decode, is_name
 
 MAX_NOTE_BYTES = 1_000_000
 """Witnesses and strangers may sign too: how many lines there are makes no difference up to here."""
-_DASH = "\u2014 "
+DASH = "\u2014 "
 
 
 class Signature(NamedTuple):
@@ -50,8 +50,8 @@ def decode(data: bytes) -> Note:
 
 
 def _signature(line: str) -> Signature:
-    name, space, encoded = line.removeprefix(_DASH).partition(" ")
-    if not line.startswith(_DASH) or not space or not is_name(name):
+    name, space, encoded = line.removeprefix(DASH).partition(" ")
+    if not line.startswith(DASH) or not space or not is_name(name):
         raise FormatError("not a signed note: a malformed signature line")
     data = base64_decode(encoded)
     if len(data) <= KEY_ID_BYTES:
@@ -70,8 +70,3 @@ def check_signed(note: Note, key: VerifierKey) -> None:
         raise CheckError(f"no signature by {key.name} with key id {key.key_id.hex()}")
     for signature in ours:
         check_signature(key.public, signature.signature, note.text.encode("utf-8"))
-
-
-def note_line(signature: Signature) -> str:
-    """Returns a signature as a line of a signed note, its newline with it."""
-    return f"{_DASH}{signature.name} {base64_encode(signature.key_id + signature.signature)}\n"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from audit.hand.checks import Case, HandResult
 from audit.hand.verified_deck import Dealt, dealt_hand
-from audit.protocol import DECKS, material, refused_words
+from audit.hand.words import refused_words
+from audit.protocol import DECKS, material
 from audit.record.entries import Close, Commit, Offer
 from audit.whole.voids import VoidedHand, voided_hand
 

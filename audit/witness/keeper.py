@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from audit.errors import CheckError, FormatError
 from audit.tlog import note
 from audit.tlog.cosignature import cosignature_line, cosigned_message
-from audit.tlog.keys import VerifierKey
-from audit.tlog.merkle import check_consistency
-from audit.tlog.note import note_line
+from audit.tlog.keys import VerifierKey, base64_encode
+from audit.tlog.proofs import check_consistency
 from audit.witness.rate import Rates
 from audit.witness.request import MOST_BYTES, Request, decode
 from audit.witness.store import Change, Conflict, Held, Store
@@ -174,4 +173,4 @@ class Keeper:
 
 def _line_of(signed: note.Note, key: VerifierKey) -> str:
     line = next(line for line in signed.signatures if (line.name, line.key_id) == (key.name, key.key_id))
-    return note_line(line)
+    return f"{note.DASH}{line.name} {base64_encode(line.key_id + line.signature)}\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.logs.folder import FolderLog
 from audit.logs.log import StaticLog
 from audit.whole.judge import Judge
@@ -16,7 +16,7 @@ from audit.whole.report import Report
 from audit.whole.verify import Options, verify
 from tests.attacks.maker import Book, Entry, EscrowPair, Signer, log_files
 
-ESCROW = EscrowKeys.parse([EscrowPair().private.hex()])
+ESCROW = read_keys([EscrowPair().private.hex()])
 
 
 def audit(book: Book, folder: Path, **options: Any) -> Report:

@@ -17,7 +17,7 @@ from audit.cli import cli
 from audit.errors import FormatError
 from audit.evidence import client
 from audit.evidence.receipt import Evidence
-from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.tlog.keys import VerifierKey, base64_encode
 from tests.attacks.judging import ESCROW, audit_entries
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, canonical, contributors, drawn, honest_hands
@@ -262,7 +262,7 @@ def test_a_wrong_escrow_key_is_the_auditor_s_own_slip(kept: tuple[str, ...]) -> 
     whole = evidence(_edited(draft), draft.id)
     content = client.decode(json.dumps({name: whole[name] for name in ("format", *kept)}).encode())
     assert content is not None
-    found = client.check(content, SIGNER.verifier, EscrowKeys.parse([drawn("another escrow key", 32).hex()]))
+    found = client.check(content, SIGNER.verifier, read_keys([drawn("another escrow key", 32).hex()]))
     assert (code(found), failing(found)) == (3, set())
     assert any(step.name == "escrow" and "is yours the right one?" in step.detail for step in found.steps)
 

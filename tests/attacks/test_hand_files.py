@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from audit import protocol
 from audit.cli import cli
 from audit.errors import FormatError
 from audit.evidence import hand_file
 from audit.evidence.receipt import Evidence
+from audit.hand import seat_hashes
 from tests.attacks.judging import ESCROW
 from tests.attacks.maker import Book, Draft, EscrowPair, Signer, canonical, contributors, drawn
 from tests.attacks.sealing import sealed
@@ -35,7 +35,7 @@ def made(hand: Draft, edit: Callable[[dict], Any] | None = None, *, seat: bool =
 
     def keyed(entry: dict[str, Any]) -> None:
         if seat and "close" not in entry["schema"]:
-            entry["seat_keys"] = [[SEAT, protocol.seat_key_digest(hand.hand, SEAT, PUBLIC).hex()]]
+            entry["seat_keys"] = [[SEAT, seat_hashes.seat_key_digest(hand.hand, SEAT, PUBLIC).hex()]]
         if edit is not None:
             edit(entry)
 
@@ -57,8 +57,8 @@ def made(hand: Draft, edit: Callable[[dict], Any] | None = None, *, seat: bool =
         book.signer.note(f"cutcard/v1/entropy\n{hand.id}\n{name}\n{value.hex()}\n").decode() for name, value in taken
     ]
     if seat:
-        secret = protocol.seat_secret(hand.hand, SEAT, hand.seed)
-        info = protocol.seat_envelope_info(hand.hand, SEAT, PUBLIC)
+        secret = seat_hashes.seat_secret(hand.hand, SEAT, hand.seed)
+        info = seat_hashes.seat_envelope_info(hand.hand, SEAT, PUBLIC)
         content |= {"seat": SEAT, "seat_key": PRIVATE.hex()}
         content["envelope"] = base64.b64encode(sealed(secret, PUBLIC, info, drawn("ephemeral", 32))).decode()
         content["sealed"] = [
@@ -71,7 +71,7 @@ def sealed_card(hand: Draft, position: int, secret: bytes, at: int | None = None
     at = position if at is None else at
     plain = hand.dealt[at].encode() + hand.salts[32 * at : 32 * at + 32]
     commitment = hand.commitments[32 * position : 32 * position + 32]
-    key = protocol.seat_card_key(hand.hand, position, secret)
+    key = seat_hashes.seat_card_key(hand.hand, position, secret)
     return base64.b64encode(ChaCha20Poly1305(key).encrypt(bytes(12), plain, commitment)).decode()
 
 
@@ -202,12 +202,12 @@ def test_a_key_dropped_after_the_offer_fails_lifecycle_as_well():
 
 
 def _other_envelope(content: dict, hand: Draft, secret: bytes) -> None:
-    info = protocol.seat_envelope_info(Draft("another").hand, SEAT, PUBLIC)
+    info = seat_hashes.seat_envelope_info(Draft("another").hand, SEAT, PUBLIC)
     content["envelope"] = base64.b64encode(sealed(secret, PUBLIC, info, drawn("e", 32))).decode()
 
 
 def _other_secret(content: dict, hand: Draft, secret: bytes) -> None:
-    info = protocol.seat_envelope_info(hand.hand, SEAT, PUBLIC)
+    info = seat_hashes.seat_envelope_info(hand.hand, SEAT, PUBLIC)
     content["envelope"] = base64.b64encode(sealed(bytes(31) + b"1", PUBLIC, info, drawn("e", 32))).decode()
 
 
@@ -236,7 +236,7 @@ def _cut(content: dict, hand: Draft, secret: bytes) -> None:
 def test_what_does_not_open_or_holds_another_card_is_found(lie, step):
     hand = draft()
     content = made(hand, seat=True)
-    lie(content, hand, protocol.seat_secret(hand.hand, SEAT, hand.seed))
+    lie(content, hand, seat_hashes.seat_secret(hand.hand, SEAT, hand.seed))
     assert step in failing(judged(content))
 
 
@@ -301,7 +301,7 @@ def test_explain_names_the_seat_of_a_key_and_opens_its_cards_with_the_hand_file(
 
     def keyed(entry: dict[str, Any]) -> None:
         if "close" not in entry["schema"]:
-            entry["seat_keys"] = [[SEAT, protocol.seat_key_digest(hand.hand, SEAT, PUBLIC).hex()]]
+            entry["seat_keys"] = [[SEAT, seat_hashes.seat_key_digest(hand.hand, SEAT, PUBLIC).hex()]]
 
     log = (
         Book().play(Draft("before").deal()).play(Draft("then", number=2).deal()).play(hand, keyed).write(tmp_path / "l")

@@ -8,6 +8,7 @@ import pytest
 
 from audit import protocol
 from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from tests.attacks.judging import ESCROW, assert_fails, audit, audit_folder, failed
 from tests.attacks.maker import Book, Draft, Entry, EscrowPair, Signer, contributors, drawn, honest, many
 
@@ -132,7 +133,7 @@ def test_sealed_hands_without_an_escrow_key_are_incomplete(tmp_path: Path) -> No
 
 
 def test_a_key_that_opens_no_sealed_hand_may_be_the_wrong_one(tmp_path: Path) -> None:
-    other = EscrowKeys.parse([EscrowPair(drawn("x", 32)).private.hex()])
+    other = read_keys([EscrowPair(drawn("x", 32)).private.hex()])
     report = audit(honest(), tmp_path, escrow=other)
     assert (report.verdict, report.exit_code, report.findings) == ("incomplete", 3, ())
     named = next(iter(ESCROW.by_id)).hex()
@@ -153,7 +154,7 @@ def test_an_open_sealed_hand_for_another_key_fails_reveal_where_others_name_ours
     offer = alone.add(draft.offer())
     if entries == "offer and commit":
         alone.add(draft.commit(offer))
-    theirs = audit(alone, tmp_path / "alone", escrow=EscrowKeys.parse([other.private.hex()]))
+    theirs = audit(alone, tmp_path / "alone", escrow=read_keys([other.private.hex()]))
     assert (theirs.verdict, theirs.exit_code) == ("incomplete", 3)
     assert "open" in theirs.missing[0]
     assert audit(alone, tmp_path / "alone").exit_code == 3

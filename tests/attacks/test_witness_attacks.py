@@ -12,7 +12,7 @@ import pytest
 
 from audit.tlog import note
 from audit.tlog.cosignature import cosigned_at
-from audit.tlog.merkle import check_consistency
+from audit.tlog.proofs import check_consistency
 from audit.witness.keeper import Keeper
 from audit.witness.store import Store, create, origin_hash
 from tests.attacks.cosigning import NOW

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from audit import protocol
+from audit.hand import seat_hashes
 from audit.hand.seat import SeatKey, open_card
 from audit.record.fields import hand_bytes
 from dealer.v1 import dealer_pb2 as pb
@@ -70,7 +71,7 @@ class SealedSeat:
         """Opens the envelope of a hand that is committed."""
         self.hand, self.commitments = hand_bytes(hand.hand_id), hand.card_commitments
         digests = {each.seat: each.digest for each in hand.seat_keys}
-        assert digests[self.seat] == protocol.seat_key_digest(self.hand, self.seat, self.key.public)
+        assert digests[self.seat] == seat_hashes.seat_key_digest(self.hand, self.seat, self.key.public)
         (envelope,) = [each.envelope for each in hand.envelopes if each.seat == self.seat]
         self.secret = self.key.open(self.hand, self.seat, envelope)
 

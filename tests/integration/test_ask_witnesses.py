@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.logs.folder import FolderLog
 from audit.tlog.policy import Policy, parse
 from audit.tlog.witnessed import Demand
@@ -22,7 +22,7 @@ from tests.integration.witnessing import ask, inside, request
 
 SIGNER = Signer()
 RAWS = honest().raws()
-ESCROW = EscrowKeys.parse([EscrowPair().private.hex()])
+ESCROW = read_keys([EscrowPair().private.hex()])
 
 
 @contextmanager

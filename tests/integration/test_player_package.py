@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from audit import protocol
 from audit.errors import FormatError
 from audit.evidence import hand_file
+from audit.hand import seat_hashes
 from tests.attacks import test_hand_files as files
 from tests.attacks.maker import Book, Draft, Signer, honest
 from tests.attacks.mutating import mutants
@@ -93,7 +93,7 @@ def lies_of_the_file() -> Iterator[tuple[str, dict[str, Any]]]:
         yield lie.__name__, content
     for seat_lie in SEAT_LIES:
         content = made(hand, seat=True)
-        seat_lie(content, hand, protocol.seat_secret(hand.hand, files.SEAT, hand.seed))
+        seat_lie(content, hand, seat_hashes.seat_secret(hand.hand, files.SEAT, hand.seed))
         yield seat_lie.__name__, content
     for edit in (files._swapped_key, files._dropped_key):
         yield edit.__name__, made(hand, edit, seat=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from audit.logs.folder import FolderLog
-from audit.logs.log import tile_reader
+from audit.logs.tile_reader import tile_reader
 from audit.monitor.follow import Follower
 from audit.monitor.memory import Memory
 from audit.tlog import note

@@ -14,7 +14,7 @@ from audit.errors import AuditError, CheckError, FormatError
 from audit.record import jcs
 from audit.record.entries import Unknown, parse
 from audit.record.fields import SchemaError
-from audit.tlog import merkle
+from audit.tlog import merkle, proofs
 from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.note import decode
 from audit.tlog.receipt import decode as decode_receipt
@@ -45,19 +45,19 @@ def test_an_inclusion_proof_holds_for_its_own_leaf_and_place_only(size: int, dat
     leaves = [bytes([n]) for n in range(size)]
     index, other = data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, size - 1))
     proof, top = inclusion(leaves, index), root(leaves)
-    merkle.check_inclusion(index, size, merkle.leaf_hash(leaves[index]), proof, top)
+    proofs.check_inclusion(index, size, merkle.leaf_hash(leaves[index]), proof, top)
     if other != index:
         with pytest.raises(CheckError):
-            merkle.check_inclusion(other, size, merkle.leaf_hash(leaves[index]), proof, top)
+            proofs.check_inclusion(other, size, merkle.leaf_hash(leaves[index]), proof, top)
         with pytest.raises(CheckError):
-            merkle.check_inclusion(index, size, merkle.leaf_hash(leaves[other]), proof, top)
+            proofs.check_inclusion(index, size, merkle.leaf_hash(leaves[other]), proof, top)
 
 
 @given(st.integers(1, 70), st.data())
 def test_climbing_passes_the_nodes_of_the_inclusion_proof(size: int, data: st.DataObject) -> None:
     leaves = [bytes([n]) for n in range(size)]
     index = data.draw(st.integers(0, size - 1))
-    nodes = merkle.climb([merkle.leaf_hash(leaf) for leaf in leaves], index)
+    nodes = proofs.climb([merkle.leaf_hash(leaf) for leaf in leaves], index)
     assert [node.left if node.from_right else node.right for node in nodes] == inclusion(leaves, index)
     so_far = merkle.leaf_hash(leaves[index])
     for node in nodes:

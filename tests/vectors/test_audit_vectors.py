@@ -10,11 +10,13 @@ import pytest
 
 from audit import protocol
 from audit.errors import CheckError
+from audit.hand import words
 from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.logs.folder import FolderLog
 from audit.record.acknowledgement import read_acknowledgement
 from audit.record.entries import Close, Commit, Offer, parse
-from audit.tlog import merkle, note, receipt
+from audit.tlog import merkle, note, proofs, receipt
 from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.keys import VerifierKey
 from audit.tlog.tiles import WIDTH, decode_bundle, path
@@ -28,7 +30,7 @@ def _json(name: str) -> Any:
 
 
 def _verify(name: str, *, with_escrow: bool, processes: int = 1) -> Report:
-    keys = EscrowKeys.parse([(FOREIGN / f"{name}.escrow-key.hex").read_text()]) if with_escrow else EscrowKeys()
+    keys = read_keys([(FOREIGN / f"{name}.escrow-key.hex").read_text()]) if with_escrow else EscrowKeys()
     key = VerifierKey.parse((FOREIGN / f"{name}.vkey").read_text().strip())
     return verify(FolderLog(FOREIGN / name), Options(key, keys, processes=processes))
 
@@ -73,7 +75,7 @@ def test_hand(hand: dict[str, Any]) -> None:
     assert protocol.seed_commitment(hand_id, seed).hex() == hand["seed_commitment"]
     assert digest.hex() == hand["entropy_digest"]
     assert " ".join(deck) == hand["deck"]
-    assert len(protocol.words_used(len(deck), source)) == hand["words_consumed"]
+    assert len(words.words_used(len(deck), source)) == hand["words_consumed"]
     assert (salts[:32].hex(), salts[-32:].hex()) == (hand["first_salt"], hand["last_salt"])
     assert commitments[:32].hex() == hand["first_card_commitment"]
     assert commitments[-32:].hex() == hand["last_card_commitment"]
@@ -89,7 +91,7 @@ def test_receipts() -> None:
         note.check_signed(given.note, key)
         assert (given.index, given.checkpoint.size) == (vector["index"], vector["size"])
         leaf = merkle.leaf_hash(vector["entry"].encode())
-        merkle.check_inclusion(given.index, given.checkpoint.size, leaf, given.proof, given.checkpoint.root)
+        proofs.check_inclusion(given.index, given.checkpoint.size, leaf, given.proof, given.checkpoint.root)
         assert isinstance(parse(vector["entry"].encode()), Offer | Commit | Close)
 
 
@@ -127,11 +129,11 @@ def test_merkle_proofs_right_and_wrong() -> None:
     for case in vectors["inclusion"]:
         leaf, root = base64.b64decode(case["leafHash"]), base64.b64decode(case["root"])
         args = (case["leafIdx"], case["treeSize"], leaf, _hashes(case["proof"]), root)
-        judged += _judge(case, lambda args=args: merkle.check_inclusion(*args))
+        judged += _judge(case, lambda args=args: proofs.check_inclusion(*args))
     for case in vectors["consistency"]:
         roots = base64.b64decode(case["root1"]), base64.b64decode(case["root2"])
         args = (case["size1"], case["size2"], *roots, _hashes(case["proof"]))
-        judged += _judge(case, lambda args=args: merkle.check_consistency(*args))
+        judged += _judge(case, lambda args=args: proofs.check_consistency(*args))
     assert judged == 195
 
 

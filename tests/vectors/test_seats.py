@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from audit import protocol
+from audit.hand import seat_hashes
 from audit.hand.seat import SeatKey, open_card
 from audit.record.fields import hand_bytes
 from dealer.core import seats
@@ -22,15 +23,15 @@ def test_the_auditor_derives_and_opens_what_a_seat_has(hand: dict[str, Any], sea
     key = SeatKey.parse(seat["private_key"])
     assert key.public.hex() == seat["key"]
     assert key.private.hex() not in repr(key)
-    digest = protocol.seat_key_digest(id_, number, key.public)
+    digest = seat_hashes.seat_key_digest(id_, number, key.public)
     assert digest.hex() == seat["digest"]
     assert key.seat(id_, ((9, bytes(32)), (number, digest))) == number
-    secret = protocol.seat_secret(id_, number, bytes.fromhex(hand["seed"]))
+    secret = seat_hashes.seat_secret(id_, number, bytes.fromhex(hand["seed"]))
     assert secret.hex() == seat["secret"]
     assert key.open(id_, number, bytes.fromhex(seat["envelope"])) == secret
     for card in seat["cards"]:
         position, commitment = card["position"], bytes.fromhex(card["commitment"])
-        assert protocol.seat_card_key(id_, position, secret).hex() == card["card_key"]
+        assert seat_hashes.seat_card_key(id_, position, secret).hex() == card["card_key"]
         opened = open_card(id_, position, secret, commitment, bytes.fromhex(card["sealed"]))
         assert opened == (card["card"], bytes.fromhex(card["salt"]))
         assert protocol.card_commitment(id_, position, *opened) == commitment

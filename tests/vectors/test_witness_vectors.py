@@ -11,7 +11,7 @@ import pytest
 
 from audit.errors import FormatError
 from audit.evidence.receipt import check_evidence
-from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.logs.folder import FolderLog
 from audit.tlog import note, receipt
 from audit.tlog.cosignature import (
@@ -107,7 +107,7 @@ def test_golden_log_with_cosignatures(case: dict[str, Any], tmp_path: Path) -> N
     folder = tmp_path / "log"
     shutil.copytree(FOREIGN / "golden-log", folder)
     (folder / "checkpoint").write_bytes(case["checkpoint"].encode())
-    escrow = EscrowKeys.parse([(FOREIGN / "golden-log.escrow-key.hex").read_text()])
+    escrow = read_keys([(FOREIGN / "golden-log.escrow-key.hex").read_text()])
     demand = Demand(parse(VECTORS["golden_log"]["policy"].encode()), LATER)
     report = verify(FolderLog(folder), Options(escrow=escrow, witnesses=demand))
     assert report.exit_code == case["exit_code"]

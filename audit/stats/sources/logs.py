@@ -19,7 +19,7 @@ from audit.stats.results import CHUNK, Chunk, LogSample
 from audit.stats.sources.cards import DeckKind
 from audit.stats.sources.files import Part
 from audit.stats.sources.opening import OpenLog
-from audit.tlog.checkpoint import origin_of
+from audit.tlog.earlier import origin_of
 from audit.tlog.keys import VerifierKey
 from audit.verdict import EXIT_CODES
 from audit.whole.report import Report

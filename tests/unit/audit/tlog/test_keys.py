@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.commands.options import key_text
 from audit.errors import CheckError, FormatError
-from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.tlog.ed25519 import check_point, check_signature
 from tests.attacks.maker import EscrowPair, drawn
 
@@ -61,21 +61,21 @@ def test_a_signature_has_one_form() -> None:
 )
 def test_escrow_keys_have_one_form(text: str) -> None:
     with pytest.raises(FormatError) as caught:
-        EscrowKeys.parse([text])
+        read_keys([text])
     assert text not in str(caught.value) or not text
 
 
 def test_an_escrow_key_is_never_printed() -> None:
-    keys = EscrowKeys.parse([EscrowPair().private.hex() + "\n"])
+    keys = read_keys([EscrowPair().private.hex() + "\n"])
     assert EscrowPair().private.hex() not in repr(keys)
     assert repr(EscrowPair().private) not in repr(keys)
 
 
 def test_an_escrow_key_says_what_it_is() -> None:
     private = EscrowPair().private.hex()
-    assert EscrowKeys.parse([f"cutcard-escrow-private-v1 {private}\n"]).by_id == EscrowKeys.parse([private]).by_id
+    assert read_keys([f"cutcard-escrow-private-v1 {private}\n"]).by_id == read_keys([private]).by_id
     with pytest.raises(FormatError, match="public half") as caught:
-        EscrowKeys.parse([f"cutcard-escrow-public-v1 {EscrowPair().public.hex()}\n"])
+        read_keys([f"cutcard-escrow-public-v1 {EscrowPair().public.hex()}\n"])
     assert EscrowPair().public.hex() not in str(caught.value)
 
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from audit import protocol
 from audit.cli import cli
+from audit.hand import words
 from audit.logs.folder import FolderLog
 from audit.record.entries import Close, Commit, parse
 from audit.tlog.tiles import WIDTH
@@ -32,8 +33,8 @@ def naive(cards: int, source: bytes) -> int:
 @pytest.mark.parametrize("cards", [36, 52])
 def test_each_refused_word_is_counted(cards):
     sources = [os.urandom(96) for _ in range(1_500)]
-    found = [protocol.refused_words(cards, source) for source in sources]
-    assert found == [sum(not below for _, _, _, below in protocol.words_used(cards, source)) for source in sources]
+    found = [words.refused_words(cards, source) for source in sources]
+    assert found == [sum(not below for _, _, _, below in words.words_used(cards, source)) for source in sources]
     assert found == [naive(cards, source) for source in sources]
 
 
@@ -52,7 +53,7 @@ def test_a_log_s_words_are_the_sum_over_its_hands(tmp_path, processes):
             elif isinstance(entry, Close):
                 commit = commits[entry.hand]
                 source = protocol.material(commit.hand, commit.entropy_digest, entry.seed)
-                refused += sum(not below for _, _, _, below in protocol.words_used(52, source))
+                refused += sum(not below for _, _, _, below in words.words_used(52, source))
     assert (report.words_used, report.words_refused) == (51 * HANDS, refused)
     assert refused > 0
 

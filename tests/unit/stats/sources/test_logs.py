@@ -9,6 +9,7 @@ import pytest
 
 from audit.errors import InputError
 from audit.hand.escrow import EscrowKeys
+from audit.hand.escrow_keys import read_keys
 from audit.stats.sources import SHORT36, log_opener, open_source
 from audit.stats.sources.logs import LogFailsError
 from audit.tlog.keys import VerifierKey
@@ -21,7 +22,7 @@ from tests.vectors.places import FOREIGN
 
 def options(name="golden-log-200", escrow=True, **more):
     key = VerifierKey.parse((FOREIGN / f"{name}.vkey").read_text().strip())
-    opens = EscrowKeys.parse([(FOREIGN / f"{name}.escrow-key.hex").read_text()]) if escrow else EscrowKeys()
+    opens = read_keys([(FOREIGN / f"{name}.escrow-key.hex").read_text()]) if escrow else EscrowKeys()
     return Options(key, opens, **more)
 
 

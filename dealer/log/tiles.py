@@ -177,9 +177,7 @@ def _place(
 ) -> tuple[int, Checkpoint | None]:
     """Writes what a tree's readers need but the checkpoint; returns what was in place before, and what is shown."""
     size, out = checkpoint.size, folder.root
-    shown = published_checkpoint(out)
-    if shown is not None:
-        _check_extends(out, shown, checkpoint, read_node)
+    shown = check_extends(out, checkpoint, read_node)
     known = min(previous_size, shown.size) if shown is not None else 0
     if shown == checkpoint and known == size:
         return known, shown
@@ -231,19 +229,30 @@ def tiles_of(known: int, size: int) -> Iterator[tuple[int, int, int]]:
         level, known, size = level + 1, known // TILE_WIDTH, size // TILE_WIDTH
 
 
-def _check_extends(out: Path, shown: Checkpoint, new: Checkpoint, read_node: NodeReader) -> None:
-    """Checks that the log at `new` is one and the same with, or an extension of, what the folder shows."""
+def check_extends(out: Path, new: Checkpoint, read_node: NodeReader) -> Checkpoint | None:
+    """Checks that the log at `new` is one and the same with, or an extension of, what a folder shows, if it shows any.
+
+    Returns:
+        The checkpoint that the folder shows.
+
+    Raises:
+        PublishError: it is not, or the folder's checkpoint is none.
+    """
+    shown = published_checkpoint(out)
+    if shown is None:
+        return None
     if shown.origin != new.origin:
         raise PublishError(f"{out} holds the log {shown.origin}, not {new.origin}: choose another folder")
     if shown.size > new.size:
         raise PublishError(
             f"{out} already shows {shown.size} entries of {new.origin} and this state has {new.size}: "
-            "a published log never goes back"
+            "a published log never goes back (docs/operations.md, Restoring a backup)"
         )
     if CompactRange.load(shown.size, read_node).root() != shown.root:
         raise PublishError(
             f"{out} holds another log under the name {new.origin}: its {shown.size} entries are not ours"
         )
+    return shown
 
 
 def _check_entries(entries: list[bytes], first: int, hashes: list[bytes]) -> None:

@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from dealer.code_digest import code_digest, version
-from dealer.log.tiles import published_checkpoint, published_note
+from dealer.log.tiles import check_extends, published_checkpoint, published_note
 from dealer.service.housekeeping import Housekeeping, Parts
 from dealer.service.log_http import serve_log
 from dealer.service.metrics import Metrics
@@ -290,7 +290,12 @@ class Dealer:
         limits, signer = self._settings.limits, self._data.signer()
         if self._settings.shared is None:
             vault = self.open_vault()
-            self.engine = Engine(lambda: self.open_store(vault), signer, vault, self._sources, limits)
+            extends = partial(
+                check_extends, self._data.public
+            )  # of a database nothing is signed before it is published
+            self.engine = Engine(
+                lambda: self.open_store(vault), signer, vault, self._sources, limits, before_signing=extends
+            )
             self._reader = reader or LogReader(lambda: self.open_store(None))
         else:
             self.contender = contender = self._open_contender(self._settings.shared)

@@ -100,6 +100,22 @@ def test_every_answer_is_repeated_and_every_hand_goes_on(data: Path, tmp_path: P
     assert "INVALID" not in verified.stdout
 
 
+def test_the_old_file_is_the_way_back_from_a_migration(data: Path) -> None:
+    store, kept = data / "db" / "cutcard.sqlite3", data / "db" / "cutcard-v1.sqlite3"
+    before = dumped(store)
+    migrated(data)
+    assert (dumped(kept), version_of(kept)) == (before, 1), "every row of before, and nothing else"
+    store.unlink()
+    kept.rename(store)
+    migrated(data)
+    assert run_tool("dealer", "fsck", "--data-dir", data).returncode == 0
+
+
+def dumped(store: Path) -> list[str]:
+    with closing(sqlite3.connect(store)) as db:
+        return list(db.iterdump())
+
+
 def finish(dealer: Running, told: list[dict[str, str]]) -> None:
     """Plays the referee's hand on that was in play, with its seats' tokens."""
     start = next(each for each in told if each["method"] == "StartHand")

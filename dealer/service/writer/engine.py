@@ -21,6 +21,8 @@ from dealer.core.codec import dump_state
 from dealer.core.hand import VoidReason
 from dealer.core.seed import EntropyError, draw_seed
 from dealer.errors import CutcardError, Reason, Refused
+from dealer.log.checkpoint import Checkpoint, read_checkpoint
+from dealer.log.merkle import NodeReader
 from dealer.log.note import NoteSigner
 from dealer.service.loglines import Lasting
 from dealer.service.settings import Limits
@@ -114,8 +116,18 @@ class Engine:
         limits: Limits,
         *,
         stands_by: bool = False,
+        before_signing: Callable[[Checkpoint, NodeReader], object] = lambda checkpoint, nodes: None,
     ) -> None:
         """Reads what is in play, and closes as lost what can never go on; a dealer that stands by reads nothing yet.
+
+        Args:
+            open_store: opens the writer's store.
+            signer: of the log.
+            vault: the keys at rest.
+            sources: entropy, time and the like.
+            limits: what the service allows itself and its callers.
+            stands_by: whether it is one of several dealers, and does not write yet.
+            before_signing: refuses a log that is another one than has been shown; what it raises goes on.
 
         Raises:
             StoreError: the store cannot be read.
@@ -142,6 +154,9 @@ class Engine:
             self.health.standing = standing_by
         else:
             self.state.load()
+            before_signing(
+                read_checkpoint(self.state.note), self.state.store.node
+            )  # the close of a lost hand is signed
             self._close_lost()
         try:
             source.start_up()

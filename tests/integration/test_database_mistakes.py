@@ -195,6 +195,25 @@ def test_a_holder_that_cannot_write_leaves_the_lease_to_one_that_can(
     second.stop()
 
 
+def test_a_lease_that_was_put_back_by_hand_is_a_conflict_and_no_epoch_is_given_twice(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    url, data = postgres.database(), DataDir.at(tmp_path / "a")
+    init(data, ORIGIN, url)
+    made, reasons = contender(data, url), list[str]()
+    made.on_conflict = reasons.append
+    made.check()
+    made.start()
+    wait_for(lambda: made.lease.epoch == 1)
+    made.open_store().close()
+    postgres.sql("UPDATE writer SET epoch = 0, beat = beat + 100, expires = '-infinity'", name_of(url))
+    wait_for(lambda: bool(reasons))
+    made.stop()
+    assert "the lease has gone back from epoch 1 to 0" in reasons[0]
+    with psycopg.connect(url) as link:
+        assert link.execute("SELECT epoch FROM writer").fetchone() == (0,)
+
+
 def test_a_clock_that_is_not_the_database_s_is_said_once(postgres: Postgres, tmp_path: Path) -> None:
     url, data = postgres.database(), DataDir.at(tmp_path / "a")
     init(data, ORIGIN, url)

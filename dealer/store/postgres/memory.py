@@ -95,6 +95,8 @@ class Memory:
             return False
         if row.beat < seen.beat:
             raise LogConflict(f"the database has gone back from beat {seen.beat} to {row.beat}: {_WHAT_TO_DO}")
+        if row.epoch < seen.epoch:
+            raise LogConflict(f"the lease has gone back from epoch {seen.epoch} to {row.epoch}: {_WHAT_TO_DO}")
         if row.generation < seen.generation:
             raise LogConflict(f"the generation of keys has gone back to {row.generation}: {_WHAT_TO_DO}")
         if row.size < seen.size:

@@ -12,6 +12,7 @@ from dealer.log.note import NoteVerifier
 from dealer.log.tiles import publish, published_checkpoint, write_beside
 from dealer.store.datadir import DataDir
 from dealer.store.interface import RETIRED, LogStore
+from dealer.store.newest import require_newest
 from dealer.store.sqlite import SqliteStore
 
 
@@ -29,6 +30,7 @@ def retire(data: DataDir, key: str | None, say: Callable[[str], None]) -> None:
 
     Raises:
         EndError: hands are in play, or another successor was named.
+        CutcardError: the database is older than what was published or signed, or another history; nothing was changed.
         LogError: the key does not decode.
     """
     with closing(SqliteStore(data.database, writes_marks=True)) as store:
@@ -39,6 +41,7 @@ def retire(data: DataDir, key: str | None, say: Callable[[str], None]) -> None:
             )
         note = store.checkpoint()
         final = read_checkpoint(note)
+        require_newest(data, store)
         store.set_mark(RETIRED, note)
         if published_checkpoint(data.public) != final:
             publish(data.public, 0, final.size, note, store.node, store.entries)

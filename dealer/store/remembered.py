@@ -12,9 +12,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from dealer.store.interface import VaultError
+from dealer.log.checkpoint import read_checkpoint
+from dealer.log.merkle import CompactRange, NodeReader
+from dealer.store.interface import LogConflict, VaultError
 from dealer.store.slots import identity, sync_folder
 
+_WHAT_TO_DO = (
+    "Put the newest database back; if there is none, this log has ended: start another with `dealer init` "
+    "(docs/operations.md, Restoring a backup)"
+)
 _RECORD_BYTES = 4096
 _DIGEST_BYTES = 32
 _HEAD_BYTES = _DIGEST_BYTES + 8 + 2
@@ -127,3 +133,28 @@ class Remembered:
             self.sync()
         finally:
             os.close(self._descriptor)
+
+
+def require_extends(note: str | None, size: int, read_node: NodeReader) -> None:
+    """Refuses a tree that does not extend what was signed last: an older database would sign a second history.
+
+    Args:
+        note: what was signed last; None: nothing that is known.
+        size: of the tree.
+        read_node: reads its complete subtrees.
+
+    Raises:
+        LogConflict: it does not.
+    """
+    if note is None:
+        return
+    signed = read_checkpoint(note)
+    if signed.size > size:
+        raise LogConflict(
+            f"the database holds {size} entries, and this log has signed {signed.size}: it is an older one, and to go "
+            f"on from it would be a second history. {_WHAT_TO_DO}"
+        )
+    if CompactRange.load(signed.size, read_node).root() != signed.root:
+        raise LogConflict(
+            f"the database holds other entries than the {signed.size} that this log has signed. {_WHAT_TO_DO}"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import grpc
@@ -11,6 +12,8 @@ import pytest
 from dealer.log.checkpoint import Checkpoint, read_checkpoint
 from dealer.log.ends import successor
 from dealer.store.datadir import DataDir
+from dealer.store.interface import RETIRED
+from dealer.store.sqlite import SqliteStore
 from dealer.v1 import log_pb2 as pb
 from tests.integration.running import refusal, run_tool, running
 
@@ -75,6 +78,31 @@ def test_a_log_ends_and_another_one_follows(tmp_path: Path) -> None:
 
 
 OTHER = "other.example/room+7f2ec15e+AUy1q/atefv1q7zK/MJp2FzSZR7UuIW1hp8kGu3wpbop"
+
+
+@pytest.mark.parametrize("left", ["public", "at-rest"])
+def test_an_older_database_does_not_end_the_log(tmp_path: Path, left: str) -> None:
+    """Where what was published, or what was signed last, is there to tell; the mark could not be taken back."""
+    data, older = tmp_path / "data", tmp_path / "older"
+    with running(data) as dealer:
+        dealer.room().void(dealer.room().open().hand_id)
+        assert dealer.stop() == 0
+        shutil.copytree(data / "db", older)
+        newest = tmp_path / "newest"
+        dealer.start()
+        dealer.room().void(dealer.room().open().hand_id)
+        assert dealer.stop() == 0
+    (data / "db").rename(newest)
+    older.rename(data / "db")
+    if left == "public":
+        (data / "at-rest" / "signed-last").rename(tmp_path / "signed-last")
+    else:
+        (data / "public").rename(tmp_path / "public")
+        (data / "public").mkdir()
+    assert "Restoring a backup" in refused("dealer", "retire", "--data-dir", data)
+    with closing(SqliteStore(data / "db" / "cutcard.sqlite3", read_only=True)) as store:
+        assert store.mark(RETIRED) is None
+    assert not (data / "public" / "successor").exists()
 
 
 def test_what_the_auditor_finds_wrong(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`dealer migrate --to` moves a log into PostgreSQL: stopped half-way and run again, and played on from there."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -60,3 +61,22 @@ def test_a_log_is_moved_and_played_on(postgres, tmp_path):
     with psycopg.connect(url) as link:
         row = link.execute("SELECT count(*) FROM hands WHERE closed IS NOT NULL").fetchone()
     assert row == (4,)
+
+
+def test_an_older_store_is_not_moved(postgres, tmp_path):
+    """In the database nothing would tell any more that it is one, once `public/` has gone."""
+    data, older, url = tmp_path / "data", tmp_path / "older", postgres.database()
+    with running(data) as dealer:
+        assert dealer.stop() == 0
+        shutil.copytree(data / "db", older)
+        dealer.start()
+        dealer.room().void(dealer.room().open("t").hand_id)
+        assert dealer.stop() == 0
+    shutil.rmtree(data / "db")
+    older.rename(data / "db")
+    shutil.rmtree(data / "public")
+    (data / "public").mkdir()
+    refused = run_tool("dealer", "migrate", "--data-dir", data, "--to", url)
+    assert (refused.returncode, "Restoring a backup" in refused.stderr) == (1, True), refused.stderr
+    with psycopg.connect(url) as link:
+        assert link.execute("SELECT to_regclass('entries')").fetchone() == (None,)

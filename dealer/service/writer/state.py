@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 
 from dealer.games.plans import GAMES
-from dealer.log.checkpoint import Checkpoint, read_checkpoint, sign_checkpoint
+from dealer.log.checkpoint import Checkpoint, sign_checkpoint
 from dealer.log.merkle import CompactRange, Node, NodeReader, inclusion_proof, leaf_hash
 from dealer.log.note import NoteSigner
 from dealer.log.receipt import make_receipt
@@ -18,15 +18,11 @@ from dealer.service.writer.health import Health
 from dealer.service.writer.live import LiveHand, load_hand
 from dealer.service.writer.sources import Sources
 from dealer.store.at_rest import AtRest
-from dealer.store.interface import RETIRED, Batch, LogConflict, Store, StoreError, TableRow, one_entry
-from dealer.store.remembered import Remembered
+from dealer.store.interface import RETIRED, Batch, Store, StoreError, TableRow, one_entry
+from dealer.store.remembered import Remembered, require_extends
 from dealer.store.vault import Purpose
 
 _log = structlog.get_logger()
-_WHAT_TO_DO = (
-    "Put the newest database back; if there is none, this log has ended: start another with `dealer init` "
-    "(docs/operations.md, Restoring a backup)"
-)
 _NODE_CACHE = 1 << 16
 _TABLE_CACHE = 1 << 16
 _RECORDED_OVER = 1024
@@ -153,17 +149,8 @@ class State:
 
     def _require_what_was_signed(self) -> None:
         """Refuses a tree that does not extend the one signed last: an older database would sign a second history."""
-        if (note := self._remembered.note) is not None:
-            signed = read_checkpoint(note)
-            if signed.size > self.tree.size:
-                raise LogConflict(
-                    f"the database holds {self.tree.size} entries, and this log has signed {signed.size}: it is an "
-                    f"older one, and to go on from it would be a second history. {_WHAT_TO_DO}"
-                )
-            if CompactRange.load(signed.size, self._node).root() != signed.root:
-                raise LogConflict(
-                    f"the database holds other entries than the {signed.size} that this log has signed. {_WHAT_TO_DO}"
-                )
+        note = self._remembered.note
+        require_extends(note, self.tree.size, self._node)
         if note != self.note:
             self._remembered.keep(self.note)
 

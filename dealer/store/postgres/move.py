@@ -15,6 +15,7 @@ from dealer.games.plans import GAMES
 from dealer.log.merkle import Node
 from dealer.store.datadir import DataDir
 from dealer.store.interface import RETIRED, Answer, Batch, HandRow, RecordLine, StoreError
+from dealer.store.newest import require_newest
 from dealer.store.postgres import schema
 from dealer.store.postgres.arrays import Bytes
 from dealer.store.postgres.keyring import Keyring
@@ -42,13 +43,15 @@ def move(data: DataDir, url: str, answer_seconds: float, log: Callable[[str], No
         log: is told in a few words what is done.
 
     Raises:
-        CutcardError: the database holds another log, or one of the two cannot be used; the embedded store is as it was.
+        CutcardError: the database holds another log, the embedded store is older than what was published or signed, or
+            one of the two cannot be used; the embedded store is as it was.
     """
     with (
         closing(Vault(data.at_rest, _KEY_SECONDS)) as vault,
         closing(SqliteStore(data.database, vault)) as source,
         closing(Database(url, Replication.NONE).connect()) as link,
     ):
+        require_newest(data, source)
         if not schema.is_there(link):
             schema.create(link, source.origin, source.checkpoint(), moving=True)
         if schema.is_moving(link, source.origin):

@@ -10,7 +10,8 @@ from time import perf_counter, process_time
 
 from audit import protocol
 from audit.logs.folder import FolderLog
-from audit.record.entries import Close, Commit, parse
+from audit.record.entries import Close, Commit
+from audit.record.reading import parse
 from audit.tlog.merkle import leaf_hash
 from audit.tlog.tiles import WIDTH
 from audit.whole.verify import Options, verify

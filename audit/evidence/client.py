@@ -30,8 +30,9 @@ from audit.hand.checks import (
 from audit.hand.escrow import EscrowKeys
 from audit.hand.kept import check_acknowledged, derived_list
 from audit.record.acknowledgement import Acknowledgement, read_acknowledgement
-from audit.record.entries import Close, Commit, Offer, Unknown, parse
+from audit.record.entries import Close, Commit, Offer, Unknown
 from audit.record.fields import SchemaError, base64_bytes, hand_text, hex_bytes
+from audit.record.reading import parse
 from audit.tlog import note, receipt
 from audit.tlog.checkpoint import Checkpoint, check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey

@@ -8,8 +8,9 @@ from audit.errors import AuditError, CheckError, FormatError, InputError
 from audit.logs.log import Log
 from audit.plural import counted
 from audit.record.acknowledgement import Acknowledgement, read_acknowledgement
-from audit.record.entries import Close, Unknown, parse
+from audit.record.entries import Close, Unknown
 from audit.record.fields import SchemaError, hand_text
+from audit.record.reading import parse
 from audit.tlog import note, receipt
 from audit.tlog.checkpoint import check_origin, is_test_name, read_checkpoint
 from audit.tlog.keys import VerifierKey

@@ -9,8 +9,9 @@ from audit.errors import FormatError, InputError
 from audit.findings import Finding
 from audit.logs.log import Log
 from audit.plural import counted
-from audit.record.entries import Close, Commit, Offer, Unknown, parse
+from audit.record.entries import Close, Commit, Offer, Unknown
 from audit.record.fields import SchemaError, hand_text
+from audit.record.reading import parse
 from audit.tlog.checkpoint import Checkpoint, check_checkpoint, is_test_name
 from audit.tlog.earlier import Earlier, check_append_only
 from audit.tlog.keys import VerifierKey

@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from audit import protocol
-from audit.errors import FormatError
 from audit.record import fields, jcs
 from audit.record.events import Deal, Event, read_events, split_events
 from audit.record.fields import SchemaError, hand_text
@@ -332,7 +331,7 @@ _OPENING = "schema hand table number game deck seats reveal seed_commitment time
 _END = "schema hand outcome events time"
 _END_OPTIONAL = "commit offer reason seed card_commitments openings escrow history"
 
-_SHAPES: dict[str, _Shape] = {
+SHAPES: dict[str, _Shape] = {
     f"{kind}{name}": _shape(read, required, optional + (" deck" if test and name == "close" else ""), test)
     for kind, test in ((PRODUCTION, False), (TEST, True))
     for name, read, required, optional in (
@@ -357,18 +356,18 @@ def _wrong_members(entry: dict[str, Any], shape: _Shape) -> str:
     return "not canonical JSON (members out of order)"
 
 
-def parse(raw: bytes) -> Entry:
-    """Reads one entry from the exact bytes stored.
+def familiar(raw: bytes) -> Offer | Commit | Close | None:
+    """Reads one entry from the exact bytes stored; None where `audit.record.reading` has to say what it is.
 
     Raises:
-        SchemaError: anything that section 10 lists under `schema`.
+        SchemaError: what section 10 lists under `schema`, as far as the bytes are an entry of a known schema.
     """
     if len(raw) > MAX_ENTRY_BYTES:
         raise SchemaError(f"{len(raw)} bytes, where an entry has at most {MAX_ENTRY_BYTES}")
     value = _decode(raw)
-    shape = _SHAPES.get(value["schema"]) if type(value) is dict and type(value.get("schema")) is str else None
+    shape = SHAPES.get(value["schema"]) if type(value) is dict and type(value.get("schema")) is str else None
     if shape is None:
-        return _parse_unfamiliar(raw)
+        return None
     try:
         if tuple(value) not in shape.allowed:
             raise SchemaError(_wrong_members(value, shape))
@@ -389,21 +388,3 @@ def _decode(raw: bytes) -> Any:
         value["events"] = events
         return value
     return jcs.decode_in_order(raw)
-
-
-def _parse_unfamiliar(raw: bytes) -> Unknown:
-    """Reads what the fast way could not: an unknown schema, or something to refuse with the right reason."""
-    try:
-        value: Any = jcs.decode(raw)
-    except FormatError as error:
-        raise SchemaError(str(error), test=TEST.encode("ascii") in raw) from None
-    if type(value) is not dict:
-        raise SchemaError("not a JSON object")
-    schema = value.get("schema")
-    if type(schema) is not str:
-        raise SchemaError("`schema` is missing" if "schema" not in value else "`schema`: not text")
-    test = schema.startswith(TEST)
-    if schema not in _SHAPES:
-        return Unknown(schema, test)
-    # A known schema that the fast way would not take: text that is not ASCII, or a number that is no integer.
-    raise SchemaError("text that is not ASCII, or a number that is no integer", test=test)

@@ -6,7 +6,6 @@ whose hand goes beyond the stretch.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from audit.hand.checks import Case, HandResult, check_hand, check_offered
 from audit.hand.escrow import EscrowKeys
 from audit.logs.log import Log
 from audit.protocol import HASH_BYTES, sha256
-from audit.record.entries import Close, Commit, Offer, Unknown, parse
+from audit.record.entries import Close, Commit, Offer, Unknown, familiar
 from audit.record.fields import SchemaError, hand_text
 from audit.tlog.merkle import CompactRange, full_root, leaf_hash
 from audit.tlog.tiles import WIDTH, path
@@ -44,12 +43,16 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every stretch is checked with; `observe` makes an observer for each batch of hands."""
+    """What every stretch is checked with; `observe` makes an observer for each batch of hands.
+
+    `unfamiliar` says what an entry is that is none of a known schema, or why it is refused: the log is not valid then.
+    """
 
     log: Log
     keys: EscrowKeys
     size: int
     observe: Callable[[], Observer]
+    unfamiliar: Callable[[bytes], Unknown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +118,17 @@ class StretchResult:
 def read_stretch(job: Job, stretch: Stretch) -> StretchResult:
     """Reads and checks one stretch of the log."""
     reader = _StretchReader(job, stretch)
-    # A stretch makes many small values and no cycles: looking for cycles meanwhile would take a tenth of the time.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        for number in range(stretch.first, stretch.last):
-            reader.read_bundle(number)
-        return reader.finish()
-    finally:
-        if was_enabled:
-            gc.enable()
+    for number in range(stretch.first, stretch.last):
+        reader.read_bundle(number)
+    return reader.finish()
 
 
 def check_split_hands(job: Job, batch: list[SplitHand]) -> HandResults:
     """Checks hands whose entries lie in different stretches, or that are still open."""
     checked = HandResults(job.observe())
     for item in batch:
-        commit = parse(item.commit[1]) if item.commit is not None else None
-        offer = parse(item.offer[1]) if item.offer is not None else None
-        close = parse(item.close[1]) if item.close is not None else None
+        entries = (item.commit, item.offer, item.close)
+        commit, offer, close = (familiar(each[1]) if each is not None else None for each in entries)
         assert commit is None or isinstance(commit, Commit)
         assert offer is None or isinstance(offer, Offer)
         assert close is None or isinstance(close, Close)
@@ -240,16 +235,18 @@ class _StretchReader:
         read.hands.made["schema"] += len(raws)
         for at, raw in enumerate(raws, first):
             try:
-                entry = parse(raw)
+                entry = familiar(raw)
+                other = self._job.unfamiliar(raw) if entry is None else None
             except SchemaError as error:
                 read.is_test = read.is_test or error.test
                 self._fail("schema", at, error.hand, str(error))
                 continue
-            read.is_test = read.is_test or entry.test
-            if isinstance(entry, Unknown):
-                read.unknown.append((at, f"schema {entry.schema[:80]!a}"))
-                continue
-            held[at] = (entry, raw)
+            if other is not None:
+                read.is_test = read.is_test or other.test
+                read.unknown.append((at, f"schema {other.schema[:80]!a}"))
+            if entry is not None:
+                read.is_test = read.is_test or entry.test
+                held[at] = (entry, raw)
 
     def _whole_hand(self, at: int, close: Close, commit_index: int) -> Case | None:
         """The hand that `close` ends, where all its entries are here and name each other; they are settled then."""

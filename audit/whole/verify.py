@@ -17,6 +17,7 @@ from audit.hand.verified_deck import Dealt
 from audit.logs.log import Log
 from audit.plural import counted
 from audit.protocol import sha256
+from audit.record.reading import parse_unfamiliar
 from audit.tlog import note
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.earlier import Earlier, check_append_only
@@ -314,7 +315,7 @@ class Audit:
         sizes = tuple(e.checkpoint.size for e in shown.earlier)
         leaves = tuple(e.index for e in shown.earlier if e.index is not None)
         tree.want(sizes)
-        job = Job(log, self._options.escrow, size, partial(Observed, bool(self._takers)))
+        job = Job(log, self._options.escrow, size, partial(Observed, bool(self._takers)), parse_unfamiliar)
         stretches = -(-(size - tree.done) // STRETCH)
         workers = Workers(job, min(self._options.processes, stretches), self._options.cluster)
         try:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from audit.record.entries import Offer, Unknown, parse
+from audit.record.entries import Offer, Unknown
 from audit.record.fields import SchemaError
+from audit.record.reading import parse
 from tests.attacks.judging import audit, failed
 from tests.attacks.maker import Book, Draft, Entry, canonical, contributors, honest
 

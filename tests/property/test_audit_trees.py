@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import AuditError, CheckError, FormatError
-from audit.record import jcs
-from audit.record.entries import Unknown, parse
+from audit.record import reading
+from audit.record.entries import Unknown
 from audit.record.fields import SchemaError
+from audit.record.reading import parse
 from audit.tlog import merkle, proofs
 from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.note import decode
@@ -77,7 +78,7 @@ VALUES = st.recursive(
 def test_whatever_is_decoded_is_canonical(value: Any) -> None:
     raw = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
     try:
-        again = jcs.decode(raw)
+        again = reading.decode(raw)
     except FormatError:
         return
     import rfc8785

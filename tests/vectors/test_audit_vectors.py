@@ -15,7 +15,8 @@ from audit.hand.escrow import EscrowKeys
 from audit.hand.escrow_keys import read_keys
 from audit.logs.folder import FolderLog
 from audit.record.acknowledgement import read_acknowledgement
-from audit.record.entries import Close, Commit, Offer, parse
+from audit.record.entries import Close, Commit, Offer
+from audit.record.reading import parse
 from audit.tlog import merkle, note, proofs, receipt
 from audit.tlog.checkpoint import read_checkpoint
 from audit.tlog.keys import VerifierKey

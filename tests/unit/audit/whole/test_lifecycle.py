@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from audit.record.entries import Offer, parse
+from audit.record.entries import Offer
+from audit.record.reading import parse
 from audit.whole.judge import SLOT_BYTES, Judge
 from audit.whole.lifecycle import ID_BYTES, OPEN_HAND_BYTES, Kept, Lifecycle, Opened
 from audit.whole.repeats import Duplicates

@@ -11,7 +11,8 @@ from audit import protocol
 from audit.cli import cli
 from audit.hand import words
 from audit.logs.folder import FolderLog
-from audit.record.entries import Close, Commit, parse
+from audit.record.entries import Close, Commit
+from audit.record.reading import parse
 from audit.tlog.tiles import WIDTH
 from audit.whole.verify import Options, verify
 from tests.attacks.maker import many

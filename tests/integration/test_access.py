@@ -292,6 +292,21 @@ def test_on_the_public_listener_everything_wrong_is_a_wrong_token(setting: Setti
     assert status(lambda: next(public.table.WatchHand(watch))) == ("PERMISSION_DENIED", "WRONG_TOKEN")
 
 
+@pytest.mark.parametrize("name", ["a", "b", "public", "local"])
+def test_a_token_and_a_proof_together_are_wrong_form_whatever_hand_it_is(setting: Setting, name: str) -> None:
+    room, token = setting.rooms[name], setting.started.tokens[0]
+    for hand in (setting.started.table_hand.hand_id, setting.hand, str(uuid.uuid4())):
+        shown = {"hand_id": hand, "seat": token.seat, "token": token.token, "proof": bytes(32)}
+        calls: list[Callable[[], Any]] = [
+            lambda shown=shown: next(room.table.WatchHand(table_pb2.WatchHandRequest(**shown))),
+            lambda shown=shown: room.table.LeaveHand(table_pb2.LeaveHandRequest(request_id=rid(), **shown)),
+            lambda shown=shown: room.table.Act(
+                table_pb2.ActRequest(request_id=rid(), action=table_pb2.ACTION_FOLD, **shown)
+            ),
+        ]
+        assert [status(call) for call in calls] == [("INVALID_ARGUMENT", "INVALID_REQUEST")] * 3
+
+
 def test_a_player_acts_and_watches_on_the_public_listener_and_a_repeat_needs_its_token(setting: Setting) -> None:
     public, started = setting.rooms["public"], setting.rooms["a"].start("a-play")
     seat = started.table_hand.to_act

@@ -74,17 +74,25 @@ def act_claim(request: pb.ActRequest) -> Claim:
     """Reads by what a seat acts."""
     seat, chosen = one_seat(request.seat), option(request)
     action = chosen.action.replace("-", "_")
-    return Claim(seat, action, chosen.amount, request.token, request.proof)
+    return _claim(request, seat, action, chosen.amount)
 
 
 def leave_claim(request: pb.LeaveHandRequest) -> Claim:
     """Reads by what a seat's player leaves."""
-    return Claim(one_seat(request.seat), LEAVE, 0, request.token, request.proof)
+    return _claim(request, one_seat(request.seat), LEAVE)
 
 
 def watch_claim(request: pb.WatchHandRequest) -> Claim:
     """Reads by what somebody watches with a seat's eyes."""
-    return Claim(one_seat(request.seat), WATCH, 0, request.token, request.proof)
+    return _claim(request, one_seat(request.seat), WATCH)
+
+
+def _claim(
+    request: pb.ActRequest | pb.LeaveHandRequest | pb.WatchHandRequest, seat: int, action: str, amount: int = 0
+) -> Claim:
+    if request.token and request.proof:
+        raise Refused(Reason.INVALID_REQUEST, "a seat shows its token or, where it is sealed, a proof: never both")
+    return Claim(seat, action, amount, request.token, request.proof)
 
 
 def watcher(request: pb.WatchHandRequest) -> tuple[int, int]:

@@ -133,7 +133,8 @@ def check_split_hands(job: Job, batch: list[SplitHand]) -> HandResults:
         assert offer is None or isinstance(offer, Offer)
         assert close is None or isinstance(close, Close)
         at = item.close[0] if item.close is not None else -1
-        checked.cut.append(b"".join([leaf_hash(each[1]) for each in (item.offer, item.commit, item.close) if each]))
+        if not item.without_offer:  # else it was not asked for: such a hand is never one of a valid log
+            checked.cut.append(b"".join([leaf_hash(each[1]) for each in (item.offer, item.commit, item.close) if each]))
         if commit is not None and item.commit is not None:
             _add_hand(job, Case(commit, item.commit[0], offer, close, at, item.without_offer), checked)
         elif offer is not None and item.offer is not None:

@@ -12,9 +12,10 @@ from audit.whole.course import Course
 from audit.whole.lifecycle import Lifecycle
 from audit.whole.pool import Workers
 from audit.whole.tally import Tally
+from audit.whole.traces import CloseTrace, SplitHand
 from audit.whole.verify import Audit, Options, verify
 from tests.attacks.judging import MemoryLog
-from tests.attacks.maker import Book, log_files, many_at_once
+from tests.attacks.maker import Book, Draft, contributors, log_files, many_at_once
 
 Fault = Callable[[pytest.MonkeyPatch], None]
 
@@ -79,3 +80,19 @@ def test_no_fault_outside_makes_a_log_valid(
 
 def test_without_a_fault_it_is_valid(book: Book, log: Log) -> None:
     assert verify(log, Options(book.signer.verifier)).exit_code == 0
+
+
+def test_a_hand_is_checked_with_its_offer_whatever_somebody_else_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit with contributions that nobody invited, and a split hand that says that its offer is not asked after."""
+    draft, book = Draft("uninvited", values=contributors("uninvited", "ann")).deal(), Book()
+    book.add(draft.close(book.add(draft.commit(None))))
+    close = Lifecycle.close
+
+    def unasked(self: Lifecycle, trace: CloseTrace) -> SplitHand | None:
+        split = close(self, trace)
+        assert split is not None
+        return split._replace(without_offer=True)
+
+    monkeypatch.setattr(Lifecycle, "close", unasked)
+    report = verify(MemoryLog(log_files(book.signer, book.raws())), Options(book.signer.verifier))
+    assert (report.findings, report.exit_code) == ((), 4)

@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from socketserver import ThreadingMixIn
 from threading import Lock, Thread
 from typing import Any
 
+import structlog
+
+_log = structlog.get_logger()
 _CONNECTIONS = 512
 _OF_AN_ADDRESS = 64
 _SECONDS = 60.0
@@ -76,7 +80,10 @@ class Bounded(ThreadingMixIn):
                     request.shutdown(socket.SHUT_RDWR)  # its thread reads the end, or cannot write
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing of a caller that has gone."""
+        """Says what nobody foresaw, and nothing of a caller that has gone."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            _log.error("an HTTP request could not be answered", error=type(error).__name__)
 
     def _gone(self, request: Any, source: str) -> None:
         with self._guard:

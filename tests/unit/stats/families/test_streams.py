@@ -34,7 +34,7 @@ def _outcomes(decks: np.ndarray) -> dict[str, Outcome]:
     return {each.name: each for each in STREAMS.pvalues(counts, decks.shape[1], len(decks))}
 
 
-@pytest.mark.parametrize("n", [7, 8])
+@pytest.mark.parametrize("n", [7, pytest.param(8, marks=pytest.mark.soak)])
 def test_waves_of_every_permutation_have_the_mean_and_at_most_the_variance(n: int) -> None:
     assert len(triples(n)) == 1
     every = every_permutation(n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import random
 import re
 import subprocess
@@ -53,7 +54,7 @@ def test_kills_in_the_middle_of_two_forks(base: Path) -> None:
     chance = random.Random(7)
 
     def push(fork: int, port: int) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
             while reached[fork] < len(rooms):
                 room = rooms[reached[fork]]
                 if ask(port, request(room, FORKS[fork], 0)).status == 200:

@@ -205,20 +205,23 @@ class Dealers:
 
     # Events
 
-    def wait(self, since: float | None = None, seconds: float = 60) -> None:
-        """Waits for an answer that came after `since`."""
+    def wait(self, since: float | None = None, but: Stopping | None = None, seconds: float = 60) -> None:
+        """Waits for an answer that came after `since`, and of another dealer than `but`."""
         since = time.monotonic() if since is None else since
         until = time.monotonic() + seconds
-        while self.last <= since:
+        while self.last <= since or self._answerer is but:
             assert not self.faults, self.faults
             assert time.monotonic() < until, [each.log_lines()[-2000:] for each in self.dealers]
             time.sleep(0.01)
 
-    def _after(self, event: Callable[[], None]) -> None:
-        """Makes something happen that ends a writer's work, and takes the time to the next answer."""
+    def _after(self, event: Callable[[], None], ends: Stopping | None = None) -> None:
+        """Makes something happen that ends a writer's work, and takes the time to the next answer.
+
+        Where it ends a dealer, what that one sent before may still be on its way.
+        """
         event()
         began, stalled = time.monotonic(), _stalled()
-        self.wait(since=began + 0.02)  # an answer may have been on its way
+        self.wait(since=began + 0.02, but=ends)
         self.takeovers.append(Takeover(self.last - began, _stalled() - stalled))
 
     @property
@@ -242,7 +245,7 @@ class Dealers:
                 time.sleep(0.005)
 
         began = time.monotonic()
-        self._after(stopped)
+        self._after(stopped, ends=writer)
         time.sleep(max(0.0, seconds - (time.monotonic() - began)))
         assert writer.process is not None
         writer.process.send_signal(signal.SIGCONT)
@@ -267,7 +270,7 @@ class Dealers:
         """Kills the writer; it starts again, and stands by as before."""
         self.wait()
         writer, said = self.writer, len(self.writer.log_lines())
-        self._after(writer.kill)
+        self._after(writer.kill, ends=writer)
         writer.start()
         until = time.monotonic() + 30
         while "every key at rest is there" not in writer.log_lines()[said:]:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -34,9 +35,14 @@ def _is_here(label: str) -> bool:
     return True
 
 
+def stop_here() -> None:
+    """Stops the process at this very line: a signal to the process may reach another thread, and this one goes on."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+
+
 def stop(label: str) -> None:
     if _is_here(label):
-        os.kill(os.getpid(), signal.SIGSTOP)
+        stop_here()
 
 
 def commit(store: PostgresStore, batch: Batch) -> None:
@@ -68,7 +74,7 @@ def fenced(store: PostgresStore, change: str = "", **values: object) -> Iterator
         if _is_here("copy"):
             with store.link.cursor().copy("COPY seen FROM STDIN") as copy:
                 copy.write_row((os.urandom(32),))
-                os.kill(os.getpid(), signal.SIGSTOP)
+                stop_here()
                 copy.write_row((os.urandom(32),))
         yield now
 

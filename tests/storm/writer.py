@@ -51,7 +51,7 @@ class Writer:
     def stop(self, label: str) -> None:
         if self.stop_at == label:
             self.stop_at = ""
-            os.kill(os.getpid(), signal.SIGSTOP)
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # to the process: another thread may take it
 
     def open(self) -> None:
         self.store = None

@@ -12,7 +12,7 @@ from math import comb, nan, perm, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from audit.histories.reading import Histories, own_holes
 from audit.histories.sums import Draws, Floats, bernoulli, held, mean_and_variance, same_rank_pairs, sum_tails
@@ -285,7 +285,7 @@ def _detectable(plans: Sequence[_Plan], alpha: float) -> tuple[Detectable, ...]:
             continue
         name = _ASKED[plan.name]
         mean, variance = mean_and_variance(plan.cells[0].draws)
-        sigmas = norm.isf(alpha / (2 * made * len(plan.cells))) + norm.ppf(POWER)
+        sigmas = ndtri(POWER) - ndtri(alpha / (2 * made * len(plan.cells)))
         value = 1 + float(sigmas) * sqrt(variance) / mean
         sentence = f"{name}: seen with 99 % power from {value:.2f} {_TIMES} on"
         found.append(Detectable(name, value, _TIMES, sentence))

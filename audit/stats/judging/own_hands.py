@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy import stats
+from scipy.special import bdtrc
 
 from audit.stats.judging.holm import holm
 
@@ -130,9 +130,8 @@ def _shares(hands: Sequence[ThirdStreet]) -> list[Fraction]:
 def _distribution(odds: Sequence[Fraction]) -> np.ndarray:
     """Returns the exact distribution of how many of independent events with these odds come about."""
     chances = np.ones(1)
-    for odd in set(odds):
-        n = odds.count(odd)
-        chances = np.convolve(chances, stats.binom.pmf(np.arange(n + 1), n, float(odd)))
+    for odd in odds:
+        chances = np.convolve(chances, (float(1 - odd), float(odd)))
     return chances
 
 
@@ -150,5 +149,5 @@ def _detectable(chances: np.ndarray, n: int, alpha: float) -> float | None:
     least, (low, high) = int(found[0]), (0.0, 1.0)
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if stats.binom.sf(least - 1, n, middle) >= POWER else (middle, high)
+        low, high = (low, middle) if bdtrc(least - 1, n, middle) >= POWER else (middle, high)
     return high

@@ -26,9 +26,12 @@ PINGING = (
 PINGED_SECONDS = 4.5
 
 
-@pytest.mark.parametrize("calls", [True, False], ids=["a call", "no call"])
-async def test_pings_are_welcome_on_an_idle_connection(tmp_path: Path, calls: bool) -> None:
-    double = Double(tmp_path / "double", double_settings("127.0.0.1:0"))
+async def test_pings_are_welcome_on_an_idle_connection_with_and_without_a_call(tmp_path: Path) -> None:
+    await asyncio.gather(pinged(tmp_path / "call", True), pinged(tmp_path / "no-call", False))
+
+
+async def pinged(folder: Path, calls: bool) -> None:
+    double = Double(folder, double_settings("127.0.0.1:0"))
     await double.start()  # the dealer's own listener
     async with grpc.aio.insecure_channel(double.address, options=PINGING) as channel:
         started = await TableRoom(channel).start({1: 1000, 2: 1000})

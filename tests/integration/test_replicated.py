@@ -121,7 +121,7 @@ def caught_up(room: Room) -> None:
     wait_for(done)
 
 
-@pytest.mark.parametrize("how", ["cancel", "terminate"])
+@pytest.mark.parametrize("how", ["cancel", pytest.param("terminate", marks=pytest.mark.soak)])
 def test_a_wait_for_the_standby_that_is_cut_short_is_doubt(room, how):
     make_synchronous(room)
     with room.dealer("synchronous") as (contender, store):

@@ -76,7 +76,7 @@ def test_a_holder_s_own_restart_and_its_orderly_stop_are_at_once(postgres, tmp_p
         assert time.monotonic() - began < lease / 2
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stream", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_a_client_of_both_plays_on_through_a_crash(postgres, tmp_path, stream):
     with sharing(postgres, tmp_path) as (first, second):
         asked(lambda: first.room().open("probe"))

@@ -37,18 +37,23 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 CALLS = [
     ["audit", "verify", "log", "--key", "vkey"],
     ["audit", "stats", "decks.txt", "--jobs", "1"],
-    ["audit", "stats", "decks.txt", "--sequential"],
     ["audit", "receipt", "receipt", "--entry", "entry", "--key", "vkey"],
     ["audit", "explain", "log", uuid7("board")],
     ["audit", "count", "decks.txt", "-o", "{out}.part", "--jobs", "1"],
     ["audit", "merge", "part"],
-    ["audit", "power", "fair", "--most", "100", "--jobs", "1"],
     ["audit", "verify", "nowhere"],
     ["audit", "nonsense"],
     ["dealer", "init", "--data-dir", "{out}", "--origin", "dealer.example/room"],
     ["dealer", "key", "--data-dir", "data"],
     ["dealer", "export", "{out}", "--data-dir", "data"],
     ["dealer", "escrow-keygen", "{out}"],
+    *(
+        pytest.param(call, marks=pytest.mark.soak)  # seconds each, and they print as `stats` does
+        for call in (
+            ["audit", "stats", "decks.txt", "--sequential"],
+            ["audit", "power", "fair", "--most", "100", "--jobs", "1"],
+        )
+    ),
 ]
 
 

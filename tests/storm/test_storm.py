@@ -26,7 +26,7 @@ def storm(postgres: Postgres, folder: Path, fence: str = "whole", seed: int = 1)
 
 def test_nothing_is_lost_changed_or_given_twice(tmp_path):
     with server() as postgres, storm(postgres, tmp_path) as made:
-        for label in LABELS:
+        for label in sorted({*LABELS} - {"half", "copy"}):  # whole dealers are stopped there in test_dealers.py
             made.stop_at(label)
         made.kill()
         made.cut()

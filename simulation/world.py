@@ -328,6 +328,8 @@ class World:
     def put_old_back(self) -> None:
         """Puts the database of a while ago in the place of the newest: a dealer must not go on from it."""
         self._bury()
+        if self._old is not None:
+            return  # one is in its place already, and nobody has refused it yet
         newest = self._copied()
         if self._older is None or self._size_of(self._older) >= self._signed:
             self._older = newest  # nothing was signed since: such a database is no older one

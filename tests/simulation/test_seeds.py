@@ -43,6 +43,11 @@ def test_a_seed_that_found_something_finds_it_no_more(seed: int, disk: bool) -> 
     World(seed, disk=disk).run()
 
 
+def test_an_older_database_that_is_put_back_twice_leaves_a_newest_one() -> None:
+    """The world keeps the newest one aside, and gives it back once the older one was refused."""
+    World(1, disk=False, rooms=1, steps=140, script=dict.fromkeys((20, 110, 118), "an older database")).run()
+
+
 def test_a_seed_gives_the_same_world_in_every_process() -> None:
     command = [sys.executable, "-m", "simulation", "--seed", "8"]
     said = {subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)}

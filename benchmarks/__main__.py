@@ -32,6 +32,7 @@ NAMES = (
     "machines",
     "witnesses",
     "sealed",
+    "steady",
 )
 
 

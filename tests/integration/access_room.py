@@ -51,27 +51,28 @@ class Certificates:
         name: str,
         names: list[x509.GeneralName],
         *,
-        ca: str = "ca",
+        ca: str | None = "ca",
         days: tuple[float, float] = (-1, 10),
         authority: bool = False,
         use: Any = ExtendedKeyUsageOID.CLIENT_AUTH,
         subject: str = "odd",
     ) -> None:
-        """Issues a certificate that `dealer certs` would not."""
-        signer = load_pem_private_key(self.path(ca, "key").read_bytes(), None)
-        issuer = x509.load_pem_x509_certificate(self.path(ca).read_bytes())
+        """Issues a certificate that `dealer certs` would not, without a CA by its own key."""
         key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+        named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)])
+        signer = key if ca is None else load_pem_private_key(self.path(ca, "key").read_bytes(), None)
         builder = (
             x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
-            .issuer_name(issuer.subject)
+            .subject_name(named)
+            .issuer_name(named if ca is None else self.certificate(ca).subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now + timedelta(days=days[0]))
             .not_valid_after(now + timedelta(days=days[1]))
             .add_extension(x509.BasicConstraints(authority, None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
         )
+        if use is not None:
+            builder = builder.add_extension(x509.ExtendedKeyUsage([use]), critical=False)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         self.path(name).write_bytes(builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM))  # type: ignore[arg-type]

@@ -428,6 +428,28 @@ def test_who_is_nobody(setting: Setting, what: str) -> None:
     assert found in (("UNAUTHENTICATED", "NO_IDENTITY"), ("UNAVAILABLE", "")), found
 
 
+def test_a_caller_is_who_its_own_certificate_names_whatever_else_it_sends(setting: Setting) -> None:
+    made = setting.certificates
+    made.odd("names-nobody", [x509.DNSName("room-a")])
+    request = dealer_pb2.GetHandRequest(hand_id=setting.hand)
+
+    def found(own: str, *others: str) -> list[tuple[str, str]]:
+        sent = b"".join(made.path(each).read_bytes() for each in (own, *others))
+        shown = grpc.ssl_channel_credentials(made.path("ca").read_bytes(), made.path(own, "key").read_bytes(), sent)
+        with channel_to(setting.dealer.address, shown) as channel:
+            calls = Room(channel)
+            return [
+                status(lambda: calls.dealer.GetHand(request)),
+                status(lambda: calls.operator.GetStatus(operator_pb2.GetStatusRequest())),
+            ]
+
+    # A certificate is no secret: who sends another's behind its own has not shown to hold that one's key.
+    nobody, not_ours = ("UNAUTHENTICATED", "NO_IDENTITY"), ("PERMISSION_DENIED", "NOT_YOUR_ROLE")
+    assert found("b", "a") == found("b", "op", "a") == [NOT_FOUND, not_ours]
+    assert found("a", "op") == found("a", "names-nobody", "b") == [("OK", ""), not_ours]
+    assert found("names-nobody", "a") == found("names-nobody", "op") == [nobody] * 2
+
+
 def test_a_plain_certificate_of_another_ca_and_what_a_caller_says_of_itself_count_for_nothing(setting: Setting) -> None:
     setting.certificates.ca("other")
     setting.certificates.issue("foreign", "--room", "room-a", ca="other")
@@ -517,10 +539,15 @@ def test_a_new_certificate_is_taken_under_load_without_a_failed_call(
     assert failed == []
 
 
-def test_a_revoked_certificate_ends_calls_by_its_fingerprint_or_serial(
-    tmp_path: Path, certificates: Certificates
-) -> None:
-    certificates.issue("c", "--room", "room-c")
+def test_a_revoked_certificate_ends_calls_by_its_fingerprint_or_serial_and_its_issuer_s_too(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path / "c")
+    certificates.folder.mkdir()
+    certificates.odd("ca", [], ca=None, authority=True, subject="root", use=None)
+    certificates.odd("issuer", [], authority=True, subject="issuer", use=None)
+    certificates.odd("c", [URI(f"spiffe://{DOMAIN}/cutcard/room/room-c")], ca="issuer")
+    with certificates.path("c").open("ab") as chain:
+        chain.write(certificates.path("issuer").read_bytes())
+    certificates.issue("server", *SERVER)
     revoked = tmp_path / "revoked"
     revoked.write_text("# none yet\n")
     with (
@@ -529,8 +556,9 @@ def test_a_revoked_certificate_ends_calls_by_its_fingerprint_or_serial(
     ):
         room = Room(channel)
         room.open("c-1")
-        certificate = certificates.certificate("c")
-        marks = (certificate.fingerprint(hashes.SHA256()).hex(":"), f"{certificate.serial_number:x}".upper())
+        marks = [certificates.certificate("ca").fingerprint(hashes.SHA256()).hex()]
+        for certificate in (certificates.certificate("c"), certificates.certificate("issuer")):
+            marks += [certificate.fingerprint(hashes.SHA256()).hex(":"), f"{certificate.serial_number:x}".upper()]
         for mark in marks:
             revoked.write_text(f"{mark}  # lost laptop\n")
             assert status(lambda: room.open(f"c-{rid()[:8]}")) == ("UNAUTHENTICATED", "NO_IDENTITY")

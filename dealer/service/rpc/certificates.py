@@ -4,6 +4,7 @@ What a new file has wrong with it leaves the old one in use. A caller's certific
 asked for, against what holds now: the chain, the dates, the list (docs/access.md, sections 1 and 2).
 """
 
+import hashlib
 import re
 import threading
 from collections.abc import Callable
@@ -240,13 +241,31 @@ _LEAVES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """A caller's certificate that leads to a CA.
+
+    Attributes:
+        caller: whom it names.
+        fingerprints: of each certificate from it to the CA's: a CA that is revoked has no callers.
+        serials: of those but the CA's own, which small CAs number as they do a caller's.
+        since, until: when all of them hold.
+    """
+
+    caller: Caller
+    fingerprints: frozenset[str]
+    serials: frozenset[int]
+    since: datetime
+    until: datetime
+
+
 class Callers:
     """Judges callers' certificates."""
 
     def __init__(self, domain: str, authorities: Watched[Authorities], revoked: Watched[Revoked] | None) -> None:
         """Takes certificates that lead to one of the authorities, are not revoked, and name this trust domain."""
         self._domain, self._authorities, self._revoked = domain, authorities, revoked
-        self._known: dict[bytes, tuple[Caller, str, int, datetime, datetime]] = {}
+        self._known: dict[bytes, _Examined] = {}
         self._of: Authorities | None = None
 
     def authorities(self) -> Authorities:
@@ -263,11 +282,12 @@ class Callers:
             failed.append(self._revoked.failed)
         return [why for why in failed if why is not None]
 
-    def judge(self, chain: bytes) -> Caller:
+    def judge(self, own: bytes, between: bytes = b"") -> Caller:
         """Returns who shows a certificate.
 
         Args:
-            chain: the certificate in PEM, and behind it those between it and the CA, as the caller sent them.
+            own: the certificate whose key the caller holds, in PEM.
+            between: what else it sent, in PEM: those between its own and the CA, or anybody's. They name nobody.
 
         Raises:
             Refused: it leads to no CA of ours, does not hold now, is revoked, or names nobody.
@@ -275,34 +295,39 @@ class Callers:
         authorities = self.authorities()
         if self._of is not authorities:
             self._known, self._of = {}, authorities
-        known = self._known.get(chain)
+        sent = hashlib.sha256(own + b"\0" + between).digest()  # what a caller sends may be long
+        known = self._known.get(sent)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known = {}
-            known = self._known[chain] = self._examined(chain, authorities)
-        caller, fingerprint, serial, since, until = known
-        if not since <= datetime.now(UTC) <= until:
+            known = self._known[sent] = self._examined(own, between, authorities)
+        if not known.since <= datetime.now(UTC) <= known.until:
             raise _nobody("the certificate has expired, or holds later only")
         if self._revoked is not None:
             self._revoked.look()
-            if fingerprint in self._revoked.value.fingerprints or serial in self._revoked.value.serials:
+            revoked = self._revoked.value
+            if not known.fingerprints.isdisjoint(revoked.fingerprints) or not known.serials.isdisjoint(revoked.serials):
                 raise _nobody("the certificate is revoked")
-        return caller
+        return known.caller
 
-    def _examined(self, chain: bytes, authorities: Authorities) -> tuple[Caller, str, int, datetime, datetime]:
+    def _examined(self, own: bytes, between: bytes, authorities: Authorities) -> _Examined:
         try:
-            leaf, *between = x509.load_pem_x509_certificates(chain)
+            leaf = x509.load_pem_x509_certificate(own)
+            others = x509.load_pem_x509_certificates(between) if between else []
             builder = PolicyBuilder().store(Store(list(authorities.certificates))).time(datetime.now(UTC))
             verifier = builder.extension_policies(ca_policy=_ISSUERS, ee_policy=_LEAVES).build_client_verifier()
-            path = verifier.verify(leaf, between).chain
+            path = verifier.verify(leaf, others).chain
         except (ValueError, VerificationError):
             raise _nobody(
                 "the certificate does not lead to a CA that this dealer takes, or does not hold now"
             ) from None
-        fingerprint = leaf.fingerprint(hashes.SHA256()).hex()
-        since = max(each.not_valid_before_utc for each in path)
-        until = min(each.not_valid_after_utc for each in path)
-        return self._named(leaf), fingerprint, leaf.serial_number, since, until
+        return _Examined(
+            caller=self._named(leaf),
+            fingerprints=frozenset(each.fingerprint(hashes.SHA256()).hex() for each in path),
+            serials=frozenset(each.serial_number for each in path[:-1] or path),
+            since=max(each.not_valid_before_utc for each in path),
+            until=min(each.not_valid_after_utc for each in path),
+        )
 
     def _named(self, leaf: x509.Certificate) -> Caller:
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -50,10 +50,12 @@ def by_certificate(callers: Callers) -> Identify:
             return LOCAL
         _require_tls_version(context)
         shown = context.auth_context()
-        chain = shown.get("x509_pem_cert_chain") or shown.get("x509_pem_cert") or [b""]
-        if not chain[0]:
+        # The caller has shown to hold the key of this one certificate. The chain is what else it sent, anybody's
+        # certificates, and it does not begin with this one.
+        (own,) = shown.get("x509_pem_cert") or [b""]
+        if not own:
             raise Refused(Reason.NO_IDENTITY, "the connection shows no certificate")
-        return callers.judge(chain[0])
+        return callers.judge(own, b"".join(shown.get("x509_pem_cert_chain", ())))
 
     return identify
 

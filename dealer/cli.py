@@ -67,6 +67,8 @@ class _Group(click.Group):
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         """Runs the command that the arguments name, and exits with its code; see `click.Command.main`."""
+        # Of each failed handshake the library would write a raw line, and so anybody could fill the log.
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
         run: Any = super().main
         if not settings.pop("standalone_mode", True):
             return run(*arguments, standalone_mode=False, **settings)

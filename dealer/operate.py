@@ -1,6 +1,7 @@
 """The operator's commands: `dealer hands`, `void`, `move-table`, `drain`, `resume`, `status` (API.md)."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -67,24 +68,60 @@ def _stub(connect: str, ca: Path | None, certificate: Path | None, key: Path | N
         roots, chain, secret = (None if path is None else path.read_bytes() for path in (ca, certificate, key))
     except OSError as error:
         raise OperatorError(f"{error.filename} cannot be read: {error.strerror}") from None
-    if ca is None and certificate is None:
+    tls = ca is not None or certificate is not None
+    if not tls:
         channel = grpc.insecure_channel(connect)
     else:
+        _check_files(ca, certificate, key)
         channel = grpc.secure_channel(connect, grpc.ssl_channel_credentials(roots, secret, chain))
     with channel:
         try:
             yield operator_pb2_grpc.OperatorServiceStub(channel)
         except grpc.RpcError as error:
-            raise OperatorError(_why(error)) from None
+            raise OperatorError(_why(error, tls=tls, shows=certificate is not None)) from None
 
 
-def _why(error: Any) -> str:
+def _check_files(ca: Path | None, certificate: Path | None, key: Path | None) -> None:
+    """Refuses what no handshake can use: of that gRPC tells in lines of its own, and not which file."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if ca is not None:
+            context.load_verify_locations(ca)
+    except ssl.SSLError:
+        raise OperatorError(f"{ca} holds no certificate in PEM") from None
+    try:
+        if certificate is not None:
+            context.load_cert_chain(certificate, key, password="")  # one with a password is not asked for it
+    except (ssl.SSLError, ValueError):
+        raise OperatorError(
+            f"{key} is not the key of the certificate in {certificate}, or has a password, or one of them is no PEM"
+        ) from None
+
+
+def _why(error: Any, *, tls: bool, shows: bool) -> str:
     status = rpc_status.from_call(error)
     info = error_details_pb2.ErrorInfo()
     for detail in status.details if status is not None else ():
         detail.Unpack(info)
     reason = info.reason or error.code().name
-    return f"{reason}: {error.details()}"
+    return f"{reason}: {error.details()}{_hint(error.code(), info.reason, tls=tls, shows=shows)}"
+
+
+def _hint(code: grpc.StatusCode, reason: str, *, tls: bool, shows: bool) -> str:
+    """Returns what may be behind an answer that came before any of the dealer's own words; "" behind those."""
+    if reason:
+        return ""
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return "\nIs this the public listener? Operators are served where rooms are, --listen."
+    if code is not grpc.StatusCode.UNAVAILABLE:
+        return ""
+    if not tls:
+        return "\nDoes a dealer listen there? One behind TLS needs --tls-ca, --tls-cert and --tls-key."
+    if not shows:
+        return (
+            "\nDoes a dealer listen there? To rooms and operators it listens for certificates: --tls-cert, --tls-key."
+        )
+    return "\nA certificate of another CA, or out of its dates, is refused without a word, on either side."
 
 
 def _print_json(message: Message) -> None:

@@ -81,7 +81,10 @@ class Metrics:
             "cutcard_call_seconds", "Time of unary calls.", ("method", "code"), buckets=_SECONDS, registry=self.registry
         )
         self.refusals = Counter(
-            "cutcard_refusals", "Unary calls refused, by reason.", ("reason",), registry=self.registry
+            "cutcard_refusals",
+            "Calls, and requests on streams, refused, by reason.",
+            ("reason",),
+            registry=self.registry,
         )
         self.commit_seconds = Histogram(
             "cutcard_commit_seconds",
@@ -90,6 +93,12 @@ class Metrics:
             registry=self.registry,
         )
         self.waiting = Gauge("cutcard_waiting_commands", "Commands that wait for the writer.", registry=self.registry)
+        self.connections = Counter(
+            "cutcard_tls_connections",
+            "TLS handshakes begun, by listener; those that fail bring no call.",
+            ("listener",),
+            registry=self.registry,
+        )
         self.streams = Gauge("cutcard_streams", "Streams that are open.", registry=self.registry)
         self.watchers = Gauge("cutcard_watchers", "Streams that watch a referee's hand.", registry=self.registry)
         self.room_hands = Gauge("cutcard_room_hands", "Hands in play of a room.", ("room",), registry=self.registry)
@@ -102,17 +111,26 @@ class Metrics:
         self.refused: Counts[str] = Counts()
         self.serving = Gauge("cutcard_serving", "1 while hands can be opened and dealt.", registry=self.registry)
 
-    def counter(self, method: str) -> Callable[[grpc.StatusCode, float, Exception | None], None]:
-        """Returns what counts a method's calls: by their status codes, with their seconds and what refused them."""
+    def call(self, method: str, code: grpc.StatusCode, error: Exception | None, seconds: float | None) -> None:
+        """Counts one call that has ended.
 
-        def count(code: grpc.StatusCode, seconds: float, error: Exception | None) -> None:
-            self.calls.labels(method, code.name).inc()
+        Args:
+            method: its name.
+            code: its status.
+            error: what it was refused with.
+            seconds: how long it took; None of a stream.
+        """
+        self.calls.labels(method, code.name).inc()
+        if seconds is not None:
             self.call_seconds.labels(method, code.name).observe(seconds)
-            if isinstance(error, Refused):
-                self.refusals.labels(error.reason).inc()
-                self.refused[error.reason] += 1
+        if error is not None:
+            self.refuse(error)
 
-        return count
+    def refuse(self, error: Exception) -> None:
+        """Counts what was refused, by its reason."""
+        if isinstance(error, Refused):
+            self.refusals.labels(error.reason).inc()
+            self.refused[error.reason] += 1
 
     def in_play(self, of_rooms: Mapping[str, int], ages: Sequence[float]) -> None:
         """Sets what is in play: each room's hands, and how many seconds ago each hand was opened."""

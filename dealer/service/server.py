@@ -311,9 +311,9 @@ class Dealer:
         self._tables = Tables(self.engine)
         self._dealer_service = DealerServicer(self.engine, self._metrics, self._room_limits)
         rail = self._settings.public_rail
-        self._table_service = TableServicer(self.engine, self._tables, self._metrics, public_rail=rail)
+        self._table_service = TableServicer(self.engine, self._tables, public_rail=rail)
         self._log_service = LogServicer(self.engine, self._reader, has_witnesses=self._witnesses is not None)
-        self._operator_service = OperatorServicer(self.engine, self._tables, self._metrics, self)
+        self._operator_service = OperatorServicer(self.engine, self._tables, self)
         parts = Parts(
             self._data,
             self.engine,
@@ -341,8 +341,9 @@ class Dealer:
         if self._settings.reflection:
             names = (*self.services, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
+        begun = self._metrics.connections.labels("rooms").inc
         for address in addresses:
-            secure = credentials(tls.pair, tls.callers) if tls is not None and isinstance(address, Tcp) else None
+            secure = credentials(tls.pair, tls.callers, begun) if tls is not None and isinstance(address, Tcp) else None
             self._take(Listening(self._server, address, secure))
         if self._settings.public is not None:
             servers.append(self._listen_public(self._settings.public))
@@ -384,7 +385,9 @@ class Dealer:
         if self._settings.reflection:
             names = ("dealer.v1.LogService", "dealer.v1.TableService", health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, server)
-        listening = Listening(server, address, credentials(self._tls.pair, None) if self._tls is not None else None)
+        begun = self._metrics.connections.labels("public").inc
+        secure = credentials(self._tls.pair, None, begun) if self._tls is not None else None
+        listening = Listening(server, address, secure)
         self._held.callback(listening.close)
         self.public_address = listening.address
         return server
@@ -420,7 +423,9 @@ class Dealer:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _gate(self, identify: Identify) -> Gate:
-        return Gate(identify, self._room_limits, self._settings.limits, self._settings.judge_seconds)
+        return Gate(
+            identify, self._room_limits, self._settings.limits, self._settings.judge_seconds, self._metrics.call
+        )
 
     def _identify(self) -> Identify:
         if self._tls is not None:

@@ -14,8 +14,9 @@ except ImportError:
     _TRACER: Any = None
 else:
     _TRACER = trace.get_tracer("cutcard")
-    # It warns of each odd `traceparent`, and so anybody who calls could fill the log.
-    logging.getLogger("opentelemetry.trace.propagation").setLevel(logging.CRITICAL)
+    # They warn of each odd `traceparent` and `tracestate`, and so anybody who calls could fill the log.
+    for _reader in ("propagation", "span"):
+        logging.getLogger(f"opentelemetry.trace.{_reader}").setLevel(logging.CRITICAL)
 _NO_TRACE = ("baggage",)
 """What propagators read besides a trace's context."""
 

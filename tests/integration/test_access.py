@@ -1,10 +1,13 @@
 """Connections, identities and roles (docs/access.md): real certificates, a real dealer behind TLS, every cell."""
 
 import asyncio
+import json
 import shutil
+import socket
 import subprocess
 import threading
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -91,13 +94,18 @@ class Setting:
     rooms: dict[str, Room]
     hand: str
     started: table_pb2.StartHandResponse
+    metrics: int
 
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory, certificates: Certificates) -> Iterator[Setting]:
     folder = tmp_path_factory.mktemp("dealer")
     folder.chmod(0o700)
-    with behind_tls(folder / "data", certificates, "--listen", f"unix:{folder}/s") as dealer:
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        port = tried.getsockname()[1]
+    options = ("--listen", f"unix:{folder}/s", "--metrics-listen", f"127.0.0.1:{port}", "--log-format", "json")
+    with behind_tls(folder / "data", certificates, *options) as dealer:
         address = dealer.address
         with (
             channel_to(address, certificates.credentials("a")) as a,
@@ -109,7 +117,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
             named = (("a", a), ("b", b), ("operator", op), ("public", public), ("local", local))
             rooms = {name: Room(channel) for name, channel in named}
             hand = rooms["a"].open("a-1").hand_id
-            yield Setting(dealer, certificates, rooms, hand, rooms["a"].start("a-2", action_seconds=300))
+            yield Setting(dealer, certificates, rooms, hand, rooms["a"].start("a-2", action_seconds=300), port)
 
 
 def calls_of(
@@ -466,6 +474,84 @@ def test_a_plain_certificate_of_another_ca_and_what_a_caller_says_of_itself_coun
         assert status(lambda: Room(channel).open("x")) == ("UNAVAILABLE", "")
     with channel_to(setting.dealer.public, setting.certificates.credentials("op")) as channel:
         assert status(lambda: Room(channel).open("x")) == UNSERVED
+
+
+def test_what_is_refused_before_a_service_is_counted_and_no_handshake_fills_the_log(setting: Setting) -> None:
+    made, dealer = setting.certificates, setting.dealer
+    made.ca("strange")
+    made.issue("stranger", "--room", "room-a", ca="strange")
+    made.odd("unnamed", [x509.DNSName("room-a")])
+
+    def counted(series: str) -> float:
+        with urllib.request.urlopen(f"http://127.0.0.1:{setting.metrics}/metrics", timeout=20) as answer:
+            said = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines())
+        return float(said.get(series, 0))
+
+    def grown(series: str, call: Callable[[], Any]) -> float:
+        before = counted(series)
+        call()
+        return counted(series) - before
+
+    def wrong_token() -> None:
+        request = table_pb2.WatchHandRequest(hand_id=str(uuid.uuid4()), seat=1, token=bytes(32))
+        assert status(lambda: next(setting.rooms["public"].table.WatchHand(request)))[1] == "WRONG_TOKEN"
+
+    def not_theirs() -> None:
+        assert status(lambda: setting.rooms["operator"].open("x"))[1] == "NOT_YOUR_ROLE"
+
+    def played() -> None:
+        asked = dealer_pb2.PlayRequest(correlation_id="1", get_hand=dealer_pb2.GetHandRequest(hand_id=rid()))
+        answers = setting.rooms["a"].dealer.PlayHands(iter([dealer_pb2.PlayHandsRequest(requests=[asked])]))
+        assert next(answers).responses[0].error.code == grpc.StatusCode.NOT_FOUND.value[0]
+
+    def handshakes() -> None:
+        for address in (dealer.address, dealer.public):
+            host, _, port = address.rpartition(":")
+            for sent in (b"GET / HTTP/1.1\r\n\r\n", bytes(100)):
+                with socket.create_connection((host, int(port)), timeout=20) as connection:
+                    connection.sendall(sent)
+                    connection.settimeout(20)
+                    try:
+                        while connection.recv(100):
+                            pass
+                    except ConnectionResetError:
+                        pass
+        with channel_to(dealer.address, made.credentials("stranger")) as channel:
+            assert status(lambda: Room(channel).open("x")) == ("UNAVAILABLE", "")
+
+    with channel_to(dealer.address, made.credentials("unnamed")) as channel:
+        assert (
+            grown('cutcard_refusals_total{reason="NO_IDENTITY"}', lambda: status(lambda: Room(channel).open("x"))) == 1
+        )
+    assert grown('cutcard_calls_total{code="PERMISSION_DENIED",method="OpenHand"}', not_theirs) == 1
+    assert grown('cutcard_refusals_total{reason="NOT_YOUR_ROLE"}', not_theirs) == 1
+    assert grown('cutcard_calls_total{code="PERMISSION_DENIED",method="WatchHand"}', wrong_token) == 1
+    assert grown('cutcard_refusals_total{reason="WRONG_TOKEN"}', wrong_token) == 1
+    assert grown('cutcard_refusals_total{reason="HAND_NOT_FOUND"}', played) == 1
+    assert grown('cutcard_tls_connections_total{listener="rooms"}', handshakes) >= 3
+    assert grown('cutcard_tls_connections_total{listener="public"}', handshakes) >= 2
+    for line in dealer.log_lines().splitlines():
+        json.loads(line)
+
+
+def test_an_operator_s_command_says_what_may_be_wrong_with_its_connection(setting: Setting) -> None:
+    made = setting.certificates
+    made.ca("unknown")
+    made.issue("intruder", "--operator", "olga", ca="unknown")
+
+    def told(address: str, *words: str) -> str:
+        done = run_tool("dealer", "status", "--connect", address, *words)
+        assert done.returncode == 1
+        assert "ssl" not in done.stderr.partition("\n")[2]
+        return done.stderr
+
+    ca, pair = ("--tls-ca", str(made.path("ca"))), ("--tls-cert", str(made.path("op")), "--tls-key")
+    assert "is not the key of" in told(setting.dealer.address, *ca, *pair, str(made.path("a", "key")))
+    assert "public listener?" in told(setting.dealer.public, *ca)
+    foreign = ("--tls-cert", str(made.path("intruder")), "--tls-key", str(made.path("intruder", "key")))
+    assert "of another CA" in told(setting.dealer.address, *ca, *foreign)
+    assert "--tls-cert" in told(setting.dealer.address, *ca)
+    assert "--tls-ca" in told(setting.dealer.address)
 
 
 NODE_CALL = """

@@ -184,16 +184,20 @@ def _require_now(certificate: x509.Certificate, path: Path) -> None:
         )
 
 
-def credentials(pair: Watched[Pair], callers: "Callers | None") -> grpc.ServerCredentials:
+def credentials(
+    pair: Watched[Pair], callers: "Callers | None", begun: Callable[[], None] = lambda: None
+) -> grpc.ServerCredentials:
     """Returns what a secure port is opened with; each new connection is given the newest files.
 
     Args:
         pair: the server's own.
         callers: who must show a certificate; None for a listener that asks for none.
+        begun: is told of each handshake, on a thread of the library's; of one that fails nothing else is heard.
     """
     made: list[tuple[object, object, grpc.ServerCertificateConfiguration]] = []
 
     def configuration() -> grpc.ServerCertificateConfiguration:
+        begun()
         pair.look()
         authorities = None if callers is None else callers.authorities()
         if not made or made[-1][0] is not pair.value or made[-1][1] is not authorities:

@@ -235,7 +235,7 @@ class DealerServicer:
     """Serves DealerService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
     def __init__(self, engine: Engine, metrics: Metrics, limits: RoomLimits) -> None:
-        """Serves with this writer; `metrics` counts calls, `limits` what rooms use."""
+        """Serves with this writer; `metrics` counts what streams refuse, `limits` what rooms use."""
         self._engine, self._metrics, self._limits = engine, metrics, limits
         self._requests = Requests(engine.state.signer)
         self._streams: set[PlayStream] = set()
@@ -243,8 +243,7 @@ class DealerServicer:
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server."""
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            name: unary(self._answer(field, kind), self._metrics.counter(name))
-            for name, (field, kind) in METHODS.items()
+            name: unary(self._answer(field, kind)) for name, (field, kind) in METHODS.items()
         }
         methods["PlayHands"] = grpc.stream_stream_rpc_method_handler(self._play_hands)
         return grpc.method_handlers_generic_handler("dealer.v1.DealerService", methods)
@@ -288,7 +287,7 @@ class DealerServicer:
                     raise Refused(Reason.TOO_MANY_REQUESTS, "too many requests a second: slow down", retry=wait)
                 self._engine.hand_in(self._played(request, who.owner), connection, _alike(answered))
 
-            stream = PlayStream(hand_in)
+            stream = PlayStream(hand_in, self._metrics.refuse)
             self._streams.add(stream)
             try:
                 async for answers in stream.run(requests):

@@ -5,8 +5,9 @@ One listener has one gate. Nothing that a caller sends as metadata is looked at.
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import grpc
@@ -15,12 +16,15 @@ from dealer.errors import Reason, Refused
 from dealer.service.rpc.certificates import Callers
 from dealer.service.rpc.limits import RoomLimits
 from dealer.service.rpc.roles import LOCAL, LOCAL_OWNER, PUBLIC, Caller, Role, require_role, set_caller
-from dealer.service.rpc.status import abort
+from dealer.service.rpc.status import CallEnd, abort, watch_end
 from dealer.service.settings import Limits
 from dealer.service.tracing import traced
 
 Identify = Callable[[Any], Caller]
 """Says who makes a call, by its context; raises `Refused` if that is nobody."""
+
+Count = Callable[[str, grpc.StatusCode, Exception | None, float | None], None]
+"""Is told of a call that has ended: its method, its status, what refused it, and of a unary one the seconds."""
 
 _TLS = b"TLSv1.3"
 AGAIN_SECONDS = 60.0
@@ -71,12 +75,18 @@ def _require_tls_version(context: Any) -> None:
 
 
 class Gate(grpc.aio.ServerInterceptor):
-    """Judges each call before anything else, and open streams again and again."""
+    """Judges each call before anything else, and open streams again and again; counts every call that is served."""
 
     def __init__(
-        self, identify: Identify, limits: RoomLimits, settings: Limits, again_seconds: float = AGAIN_SECONDS
+        self,
+        identify: Identify,
+        limits: RoomLimits,
+        settings: Limits,
+        again_seconds: float = AGAIN_SECONDS,
+        count: Count = lambda method, code, error, seconds: None,
     ) -> None:
         """Judges with `identify`, and the callers of open streams once in so many seconds; counts what rooms use."""
+        self._count = count
         self._identify, self._again = identify, again_seconds
         self._limits, self._settings = limits, settings
 
@@ -100,6 +110,22 @@ class Gate(grpc.aio.ServerInterceptor):
         )
         return make(behind, handler.request_deserializer, handler.response_serializer)  # type: ignore[no-any-return]
 
+    @contextmanager
+    def _counted(self, method: str, *, unary: bool) -> Iterator[CallEnd]:
+        """Counts a call when it has ended, but for one that its caller has given up."""
+        start, end = time.perf_counter(), watch_end()
+        try:
+            yield end
+        except Exception:
+            end.code = end.code or grpc.StatusCode.UNKNOWN  # a library's service raised it
+            raise
+        else:
+            end.code = end.code or grpc.StatusCode.OK
+        finally:
+            if end.code is not None:
+                seconds = time.perf_counter() - start if unary else None
+                self._count(method.rpartition("/")[2], end.code, end.error, seconds)
+
     async def _admit(self, context: Any, method: str) -> Caller:
         try:
             who = self._identify(context)
@@ -112,10 +138,10 @@ class Gate(grpc.aio.ServerInterceptor):
 
     def _single(self, serve: Callable[[Any, Any], Any], method: str) -> Callable[[Any, Any], Any]:
         async def call(request: Any, context: Any) -> Any:
-            with traced(method, context.invocation_metadata()):
-                return await judged(request, context)
+            with traced(method, context.invocation_metadata()), self._counted(method, unary=True) as end:
+                return await judged(request, context, end)
 
-        async def judged(request: Any, context: Any) -> Any:
+        async def judged(request: Any, context: Any, end: CallEnd) -> Any:
             who = await self._admit(context, method)
             given = None if context.time_remaining() is not None else self._settings.call_seconds
             try:
@@ -123,6 +149,7 @@ class Gate(grpc.aio.ServerInterceptor):
                     answer = serve(request, context)
                     return await answer if inspect.isawaitable(answer) else answer
             except TimeoutError:
+                end.code = grpc.StatusCode.DEADLINE_EXCEEDED
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in the time that a call is given")
             except Refused as refused:
                 await abort(context, refused)
@@ -133,19 +160,21 @@ class Gate(grpc.aio.ServerInterceptor):
         if inspect.isasyncgenfunction(serve):
 
             async def yielding(request: Any, context: Any) -> AsyncIterator[Any]:
-                await self._admit(context, method)
-                with _Judged(self._identify, context, self._again) as judged:
-                    async for response in serve(request, context):
-                        judged.writes(self._settings.slow_seconds)
-                        yield response
-                        judged.has_written()
+                with self._counted(method, unary=False):
+                    await self._admit(context, method)
+                    with _Judged(self._identify, context, self._again) as judged:
+                        async for response in serve(request, context):
+                            judged.writes(self._settings.slow_seconds)
+                            yield response
+                            judged.has_written()
 
             return yielding
 
         async def writing(request: Any, context: Any) -> None:
-            await self._admit(context, method)
-            with _Judged(self._identify, context, self._again):
-                await serve(request, context)
+            with self._counted(method, unary=False):
+                await self._admit(context, method)
+                with _Judged(self._identify, context, self._again):
+                    await serve(request, context)
 
         return writing
 

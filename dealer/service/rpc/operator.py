@@ -11,7 +11,6 @@ from dealer.core.hand import VoidReason
 from dealer.core.ids import hand_text
 from dealer.errors import Reason, Refused
 from dealer.log.checkpoint import read_checkpoint
-from dealer.service.metrics import Metrics
 from dealer.service.referee.tables import Tables
 from dealer.service.rpc import answers, requests
 from dealer.service.rpc.limits import source_of
@@ -50,9 +49,9 @@ class Facts(Protocol):
 class OperatorServicer:
     """Serves OperatorService."""
 
-    def __init__(self, engine: Engine, tables: Tables, metrics: Metrics, facts: Facts) -> None:
+    def __init__(self, engine: Engine, tables: Tables, facts: Facts) -> None:
         """Serves with this writer and referee; `facts` are the service's own."""
-        self._engine, self._tables, self._metrics, self._facts = engine, tables, metrics, facts
+        self._engine, self._tables, self._facts = engine, tables, facts
         self._started = engine.state.sources.monotonic()
         self._admission = asyncio.Lock()
 
@@ -66,9 +65,7 @@ class OperatorServicer:
             "Resume": partial(self._admit, True),
             "GetStatus": self._status,
         }
-        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            name: unary(call, self._metrics.counter(name)) for name, call in calls.items()
-        }
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {name: unary(call) for name, call in calls.items()}
         return grpc.method_handlers_generic_handler("dealer.v1.OperatorService", methods)
 
     async def _list(self, data: bytes, context: Any) -> bytes:

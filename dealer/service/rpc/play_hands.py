@@ -7,7 +7,7 @@ from functools import partial
 from dealer.errors import Reason, Refused
 from dealer.service.rpc.requests import decode
 from dealer.service.rpc.splice import played
-from dealer.service.rpc.status import status_of
+from dealer.service.rpc.status import report_unforeseen, status_of
 from dealer.service.writer.engine import Answered
 from dealer.v1 import dealer_pb2 as pb
 
@@ -21,9 +21,18 @@ _MOST_UNSENT_BYTES = _MESSAGE_BYTES  # of answers; beyond it no request is taken
 class PlayStream:
     """The state of one stream: what is under way, and what is ready to be sent."""
 
-    def __init__(self, enqueue: Callable[[pb.PlayRequest, Answered], None]) -> None:
-        """Starts with nothing under way; `enqueue` hands a request in, or raises what refuses it at once."""
-        self._enqueue = enqueue
+    def __init__(
+        self,
+        enqueue: Callable[[pb.PlayRequest, Answered], None],
+        refused: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
+        """Starts with nothing under way.
+
+        Args:
+            enqueue: hands a request in, or raises what refuses it at once.
+            refused: is told of each request that is refused.
+        """
+        self._enqueue, self._refused = enqueue, refused
         self._ready: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_IN_FLIGHT)
         self._unsent = 0
@@ -97,6 +106,8 @@ class PlayStream:
     def _finish(self, mark: str, field: str, answer: bytes, error: Exception | None) -> None:
         """Makes an answer ready to be sent, or the error in its place."""
         if error is not None:
+            report_unforeseen(error)
+            self._refused(error)
             status = status_of(error)
             told = pb.PlayError(code=status.code, message=status.message, details=status.details)
             field, answer = "error", told.SerializeToString()

@@ -1,6 +1,8 @@
 """From a refusal to its status on the wire: one catalogue (API.md; docs/errors.md is made from it)."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -114,10 +116,40 @@ def _retry(refused: Refused) -> float | None:
     return _RETRY_SECONDS.get(STATUS[refused.reason])
 
 
-async def abort(context: "grpc.aio.ServicerContext[bytes, bytes]", error: Exception) -> NoReturn:
-    """Ends a call with the status of an error; one that is nobody's refusal is for the operator to look at."""
+@dataclass(slots=True)
+class CallEnd:
+    """How a call ended, for who counts calls.
+
+    Attributes:
+        code: its status; None while it goes on, and of one that its caller has given up.
+        error: what it was refused with, if it was.
+    """
+
+    code: grpc.StatusCode | None = None
+    error: Exception | None = None
+
+
+_end: ContextVar[CallEnd] = ContextVar("end")
+
+
+def watch_end() -> CallEnd:
+    """Returns where the end of the call that runs now will be noted."""
+    end = CallEnd()
+    _end.set(end)
+    return end
+
+
+def report_unforeseen(error: Exception) -> None:
+    """Logs an error that is nobody's refusal: it is for the operator to look at."""
     if not isinstance(error, CutcardError):
         _log.error("a call failed", error=type(error).__name__)  # not the message: it might hold a secret
+
+
+async def abort(context: "grpc.aio.ServicerContext[bytes, bytes]", error: Exception) -> NoReturn:
+    """Ends a call with the status of an error."""
+    report_unforeseen(error)
+    if (end := _end.get(None)) is not None:
+        end.code, end.error = code_of(error), error
     status = rpc_status.to_status(status_of(error))
     await context.abort_with_status(status)
     raise AssertionError("abort_with_status does not return")

@@ -13,7 +13,6 @@ from dealer.core.seed import draw
 from dealer.errors import Reason, Refused
 from dealer.log.acknowledgement import acknowledgement_text
 from dealer.log.note import NoteSigner
-from dealer.service.metrics import Metrics
 from dealer.service.referee import record, steps
 from dealer.service.referee.players import Claim, require_player, token_digest
 from dealer.service.referee.record import RefereedHand
@@ -182,17 +181,16 @@ METHODS: Mapping[str, tuple[str, type[Message]]] = MappingProxyType(
 class TableServicer:
     """Serves TableService from bytes to bytes, so that a repeated answer is the stored one to the byte."""
 
-    def __init__(self, engine: Engine, tables: Tables, metrics: Metrics, *, public_rail: bool = False) -> None:
-        """Serves with this writer and referee; `metrics` counts calls, `public_rail` lets anybody watch the rail."""
-        self._engine, self._tables, self._metrics, self._public_rail = engine, tables, metrics, public_rail
+    def __init__(self, engine: Engine, tables: Tables, *, public_rail: bool = False) -> None:
+        """Serves with this writer and referee; `public_rail` lets anybody watch the rail."""
+        self._engine, self._tables, self._public_rail = engine, tables, public_rail
         self._requests = TableRequests(tables, engine.state.signer)
         self._feeds: WeakValueDictionary[bytes, HandFeed] = WeakValueDictionary()
 
     def handler(self, only: frozenset[str] | None = None) -> grpc.GenericRpcHandler:
         """Returns the handler to be added to a server; `only` these calls, SERVICE/NAME, where not all are served."""
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            name: unary(self._answer(maker, kind), self._metrics.counter(name))
-            for name, (maker, kind) in METHODS.items()
+            name: unary(self._answer(maker, kind)) for name, (maker, kind) in METHODS.items()
         }
         methods["WatchHand"] = grpc.unary_stream_rpc_method_handler(self._watch_hand)
         service = "dealer.v1.TableService"

@@ -1,7 +1,6 @@
-"""Unary calls, from bytes to bytes: each is answered, or ended with the status of what went wrong, and counted."""
+"""Unary calls, from bytes to bytes: each is answered, or ended with the status of what went wrong."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,26 +9,20 @@ import grpc
 from google.protobuf.message import Message
 
 from dealer.errors import Reason, Refused
-from dealer.service.rpc.status import abort, code_of
+from dealer.service.rpc.status import abort
 
 Answer = Callable[[bytes, Any], Awaitable[bytes]]
 """Answers a request's bytes in the context of its call; raises if it is refused."""
-Count = Callable[[grpc.StatusCode, float, Exception | None], None]
-"""Is told the status of a call, its seconds, and what it raised."""
 
 
-def unary(answer: Answer, count: Count = lambda code, seconds, error: None) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Returns the handler of a method; `count` is told the status of every call."""
+def unary(answer: Answer) -> "grpc.RpcMethodHandler[Any, Any]":
+    """Returns the handler of a method."""
 
     async def call(data: bytes, context: Any) -> bytes:
-        start = time.perf_counter()
         try:
-            answered = await answer(data, context)
+            return await answer(data, context)
         except Exception as error:
-            count(code_of(error), time.perf_counter() - start, error)
             await abort(context, error)
-        count(grpc.StatusCode.OK, time.perf_counter() - start, None)
-        return answered
 
     return grpc.unary_unary_rpc_method_handler(call)
 

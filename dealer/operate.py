@@ -112,16 +112,16 @@ def _hint(code: grpc.StatusCode, reason: str, *, tls: bool, shows: bool) -> str:
     if reason:
         return ""
     if code is grpc.StatusCode.UNIMPLEMENTED:
-        return "\nIs this the public listener? Operators are served where rooms are, --listen."
+        return " Is this the public listener? Operators are served where rooms are, --listen."
     if code is not grpc.StatusCode.UNAVAILABLE:
         return ""
     if not tls:
-        return "\nDoes a dealer listen there? One behind TLS needs --tls-ca, --tls-cert and --tls-key."
+        return ". Does a dealer listen there? One behind TLS needs --tls-ca, --tls-cert and --tls-key."
     if not shows:
         return (
-            "\nDoes a dealer listen there? To rooms and operators it listens for certificates: --tls-cert, --tls-key."
+            ". Does a dealer listen there? To rooms and operators it listens for certificates: --tls-cert, --tls-key."
         )
-    return "\nA certificate of another CA, or out of its dates, is refused without a word, on either side."
+    return ". A certificate of another CA, or out of its dates, is refused without a word, on either side."
 
 
 def _print_json(message: Message) -> None:

@@ -541,8 +541,7 @@ def test_an_operator_s_command_says_what_may_be_wrong_with_its_connection(settin
 
     def told(address: str, *words: str) -> str:
         done = run_tool("dealer", "status", "--connect", address, *words)
-        assert done.returncode == 1
-        assert "ssl" not in done.stderr.partition("\n")[2]
+        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
         return done.stderr
 
     ca, pair = ("--tls-ca", str(made.path("ca"))), ("--tls-cert", str(made.path("op")), "--tls-key")

@@ -27,6 +27,8 @@ _DAYS = 30
 _CLOCKS_APART = timedelta(minutes=5)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9._-]{1,255}", re.ASCII)
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*", re.ASCII)
+_MOST_HOST = 253
 _PATH = click.Path(path_type=Path)
 
 
@@ -103,10 +105,9 @@ def _host(text: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(text))
     except ValueError:
         pass
-    try:
-        return x509.DNSName(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!a} is neither a DNS name nor an address", param_hint="--server") from None
+    if len(text) > _MOST_HOST or not _HOST.fullmatch(text):
+        raise click.BadParameter(f"{text!a} is neither a DNS name nor an address", param_hint="--server")
+    return x509.DNSName(text)
 
 
 def _identity(domain: str, role: str, name: str) -> x509.GeneralName:
@@ -126,9 +127,18 @@ def _authority(path: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate
         raise CertsError(f"{error.filename} cannot be read: {error.strerror}") from None
     except (ValueError, TypeError):
         raise CertsError(f"{certificate} and {key.name} are no CA that `dealer certs ca` made") from None
-    if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        raise CertsError(f"{key} is no key that `dealer certs ca` made")
+    if not isinstance(signer, ec.EllipticCurvePrivateKey) or signer.public_key() != issuer.public_key():
+        raise CertsError(f"{key} is not the key of {certificate} that `dealer certs ca` made")
+    if not _is_ca(issuer):
+        raise CertsError(f"{certificate} is no CA's certificate: what it issued, nobody would take")
     return signer, issuer
+
+
+def _is_ca(certificate: x509.Certificate) -> bool:
+    try:
+        return bool(certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca)
+    except x509.ExtensionNotFound:
+        return False
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:
@@ -170,6 +180,8 @@ def _usage(*, key_cert_sign: bool = False) -> x509.KeyUsage:
 
 
 def _places(out: Path) -> tuple[Path, Path]:
+    if not out.name:
+        raise CertsError(f"{out} is a folder: name the files in it without their ends, as {out / 'ca'}")
     return out.with_name(f"{out.name}.pem"), out.with_name(f"{out.name}.key")
 
 

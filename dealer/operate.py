@@ -20,6 +20,7 @@ from rich.table import Table
 
 from dealer.config import config_option, option
 from dealer.errors import CutcardError
+from dealer.service.rpc.listener import ListenError, parse_address
 from dealer.v1 import operator_pb2 as pb
 from dealer.v1 import operator_pb2_grpc, types_pb2
 
@@ -64,6 +65,10 @@ _format = click.option("--format", "output", type=click.Choice(["text", "json"])
 
 @contextmanager
 def _stub(connect: str, ca: Path | None, certificate: Path | None, key: Path | None) -> Iterator[Any]:
+    try:
+        parse_address(connect)
+    except ListenError as error:
+        raise click.BadParameter(str(error), param_hint="--connect") from None
     try:
         roots, chain, secret = (None if path is None else path.read_bytes() for path in (ca, certificate, key))
     except OSError as error:
@@ -185,7 +190,7 @@ def move_table(stub: Any, table: str, before: str, after: str) -> None:
     """Give TABLE, without a hand in play, to another room; its numbers go on."""
     request = pb.MoveTableRequest(table=table, to=after, **{"from": before})
     answer = stub.MoveTable(request, timeout=_SECONDS)
-    click.echo(f"table {table} is {after}'s: its next hand is number {answer.next_number}")
+    click.echo(f"table {table} is {after or 'local'}'s: its next hand is number {answer.next_number}")
 
 
 @click.command()

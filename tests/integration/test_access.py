@@ -16,11 +16,14 @@ from typing import Any
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from dealer.certs import certs
 from dealer.client import CallError, Client, Retry, Seat, SeatKey, Stakes, tls_credentials
+from dealer.operate import status as status_command
 from dealer.service.settings import Settings, Tls
 from dealer.v1 import (
     dealer_pb2,
@@ -806,3 +809,32 @@ def test_without_tls_anywhere_is_said_each_time_and_tcp_callers_are_one_room(tmp
             assert status(lambda: Room(local).open("t")) == ("FAILED_PRECONDITION", "TABLE_BUSY")
     finally:
         dealer.kill()
+
+
+def test_dealer_certs_issues_nothing_that_nobody_could_use(tmp_path: Path, certificates: Certificates) -> None:
+    ca, leaf = str(certificates.path("ca").with_suffix("")), str(certificates.path("a").with_suffix(""))
+    mixed = tmp_path / "mixed"
+    shutil.copy(certificates.path("ca"), f"{mixed}.pem")
+    shutil.copy(certificates.path("a", "key"), f"{mixed}.key")
+
+    def refused(*words: str) -> str:
+        done = CliRunner().invoke(certs, list(words))
+        assert done.exit_code in (1, 2), done.output
+        return f"{done.output}{done.exception}"
+
+    for host in ("", "not a host!", "b\u00e4r.example", "a..b", ".", "x" * 254):
+        assert "neither a DNS name nor an address" in refused(
+            "issue", str(tmp_path / "x"), "--ca", ca, "--server", host
+        )
+    room = ("--room", "a", "--trust-domain", DOMAIN)
+    assert "no CA's certificate" in refused("issue", str(tmp_path / "x"), "--ca", leaf, *room)
+    assert "is not the key of" in refused("issue", str(tmp_path / "x"), "--ca", str(mixed), *room)
+    for folder in (".", "/"):
+        assert "is a folder" in refused("ca", folder)
+
+
+@pytest.mark.parametrize("address", ["", "foo", "127.0.0.1", "unix:x", "foo:"])
+def test_an_operator_s_command_takes_a_dealer_s_address_alone(address: str) -> None:
+    done = CliRunner().invoke(status_command, ["--connect", address])
+    assert done.exit_code == 2
+    assert "HOST:PORT" in done.output or "a socket's path" in done.output

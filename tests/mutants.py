@@ -31,6 +31,7 @@ TESTS: dict[str, list[str]] = {
         "tests/unit/audit/tlog",
         "tests/attacks",
         "tests/vectors/test_audit_vectors.py",
+        "tests/vectors/test_witness_vectors.py",
         "tests/property/test_audit_trees.py",
     ],
 }

@@ -327,7 +327,11 @@ def _shared(store: str | None, replication: str | None, lease_seconds: float) ->
 @option("--escrow-public-key", type=_PATH, default=None, help="The auditor's public key file; allows sealed hands.")
 @option("--dev", is_flag=True, help="Make the data folder if there is none.")
 @option("--log-listen", default=None, help="HOST:PORT of the static log over plain HTTP, for who has no web server.")
-@option("--metrics-listen", default=None, help="HOST:PORT on the loopback for Prometheus.")
+@option(
+    "--metrics-listen",
+    default=None,
+    help="HOST:PORT of metrics and probes over plain HTTP; operators alone should reach it.",
+)
 @option("--reflection/--no-reflection", default=True, show_default=True, help="Serve gRPC server reflection.")
 @option("--publish-seconds", type=click.FloatRange(1), default=1.0, show_default=True, help="Pace of the static log.")
 @option("--witness-policy", type=_PATH, default=None, help="Policy of the witnesses that are to cosign the log.")

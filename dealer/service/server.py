@@ -348,7 +348,7 @@ class Dealer:
         if self._settings.public is not None:
             servers.append(self._listen_public(self._settings.public))
         if self._settings.metrics is not None:
-            where = parse_loopback(self._settings.metrics)
+            where = parse_address(self._settings.metrics)
             if not isinstance(where, Tcp):
                 raise ListenError("metrics are served on a port")
             require_free(where)

@@ -20,7 +20,8 @@ import yaml
 
 from dealer.v1 import table_pb2, table_pb2_grpc, types_pb2
 from tests.attacks.cosigning import ONE
-from tests.integration.running import STREETS, Running, rid, running
+from tests.integration.access_room import SERVER, Certificates
+from tests.integration.running import BIN, STREETS, Running, rid, run_tool, running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 METRIC = re.compile(r"cutcard_[a-z_]+")
@@ -218,5 +219,40 @@ def test_manifests_run_as_nobody_without_a_shell_and_probe_what_there_is() -> No
     docker = (DEPLOY / "Dockerfile").read_text()
     assert docker.count("\nFROM ") + docker.startswith("FROM ") == 2
     assert re.search(r"^USER 10001", docker, re.MULTILINE)
+    mounted = [each["mountPath"] for each in container["volumeMounts"]]
+    mounted += [each.split(":")[1] for each in compose["services"]["dealer"]["volumes"]]
+    for folder in {each for each in mounted if each not in ("/tls", "/tmp")} | {"/run/cutcard"}:
+        assert re.search(rf"install -d -o 10001 .*{folder}\b", docker), f"{folder} would be root's"
     unit = (DEPLOY / "cutcard-dealer.service").read_text()
     assert {"LimitCORE=0", "MemorySwapMax=0", "NoNewPrivileges=yes"} <= set(unit.splitlines())
+    assert ("-m 0711 /data" in docker, "StateDirectoryMode=0711" in unit) == (True, True), "a web server reads public/"
+
+
+def test_a_dealer_starts_by_the_manifest_s_arguments_and_its_probes_are_reached(tmp_path: Path) -> None:
+    (tmp_path / "at-rest").mkdir(mode=0o777)  # as the cluster mounts it: empty, at each start of the pod
+    made = Certificates(tmp_path / "tls")
+    made.ca()
+    made.issue("tls", *SERVER)
+    for name, given in (("ca", "ca.crt"), ("tls", "tls.crt")):
+        made.path(name).rename(tmp_path / "tls" / given)
+    assert (
+        run_tool("dealer", "init", "--data-dir", tmp_path / "data", "--origin", "example.com/manifest").returncode == 0
+    )
+    documents = yaml.safe_load_all((DEPLOY / "kubernetes" / "dealer.yaml").read_text())
+    (container,) = next(each for each in documents if each["kind"] == "StatefulSet")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    port = free_port()
+    words = [word.replace("=/", f"={tmp_path}/").replace(":9464", f":{port}") for word in container["args"]]
+    dealer = subprocess.Popen(
+        [BIN / "dealer", *(re.sub(r":500\d\d$", ":0", word) for word in words)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert dealer.stdout is not None
+        assert dealer.stdout.readline().startswith("listening on 0.0.0.0:")
+        for path in ("/healthz", "/readyz"):  # from an address that a server on 127.0.0.1 alone does not have
+            with urllib.request.urlopen(f"http://127.0.0.2:{port}{path}", timeout=20) as answer:
+                assert answer.status == 200
+    finally:
+        dealer.kill()
+        dealer.wait()

@@ -703,7 +703,8 @@ def fsck(data_dir: Path, at_rest_dir: Path | None, store: str | None) -> None:
         click.echo(f"- {problem.what}\n  do: {problem.remedy}")
     if problems:
         count = len(problems)
-        raise CutcardError(f"{count} {'thing is' if count == 1 else 'things are'} not as they should be")
+        told = "1 thing is not as it should be" if count == 1 else f"{count} things are not as they should be"
+        raise CutcardError(told)
     click.echo("all is well")
 
 

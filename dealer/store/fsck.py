@@ -190,9 +190,10 @@ def _remembered(path: Path, store: Whole, verifier: NoteVerifier, problems: list
     if not path.exists():
         return None
     try:
-        note = Remembered(path).note
+        remembered = Remembered(path)
+        note = remembered.note
         if note is None:
-            if not store.size():
+            if remembered.blank or not store.size():
                 return None
             raise CutcardError("neither of its two records can be read")
         verifier.verify(note)

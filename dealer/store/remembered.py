@@ -27,7 +27,11 @@ _HEAD_BYTES = _DIGEST_BYTES + 8 + 2
 
 
 class Remembered:
-    """The file of what was signed last. Notes are kept by one thread; any may synchronise."""
+    """The file of what was signed last. Notes are kept by one thread; any may synchronise.
+
+    Attributes:
+        blank: whether the file was made and nothing was kept yet, as by a dealer that has refused to start.
+    """
 
     def __init__(self, path: Path) -> None:
         """Reads the file, or makes it.
@@ -41,10 +45,12 @@ class Remembered:
         self._unsynced = False
         try:
             self._descriptor = self._opened()
-            for at in (0, _RECORD_BYTES):
-                self._take(os.pread(self._descriptor, _RECORD_BYTES, at))
+            records = [os.pread(self._descriptor, _RECORD_BYTES, at) for at in (0, _RECORD_BYTES)]
         except OSError as error:
             raise VaultError(f"{path} cannot be read or made: {error.strerror}") from None
+        self.blank = all(record == bytes(_RECORD_BYTES) for record in records)
+        for record in records:
+            self._take(record)
 
     def _opened(self) -> int:
         try:

@@ -434,10 +434,20 @@ def _hand(row: tuple[Any, ...]) -> HandRow:
     return HandRow(hand, state, bool(referee), offer, commit, close, secrets)
 
 
+_PRIMARY_CODE = 0xFF
+_NO_TABLE = "no such table"
+
+
 @contextmanager
 def store_errors() -> Iterator[None]:
     """Raises `StoreError` for whatever the database says."""
     try:
         yield
     except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None) or 0
+        if code & _PRIMARY_CODE in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or str(error).startswith(_NO_TABLE):
+            raise StoreError(
+                f"the store is damaged, or no dealer's: {error}. Keep its file, and put the newest backup in its place "
+                "(docs/operations.md, Restoring a backup)"
+            ) from error
         raise StoreError(f"the store does not answer: {error}") from error

@@ -218,3 +218,18 @@ def test_what_is_said_to_do_about_published_files_mends_them(data: Path) -> None
         assert dealer.stop() == 0
     code, said = fsck(data)
     assert (code, "all is well" in said) == (0, True), said
+
+
+@pytest.mark.parametrize(
+    ("size", "laid_over"),
+    [(0, b""), (40_960, b""), (None, bytes(4096)), (None, b"\xff" * 100)],
+    ids=["empty", "cut", "zeros", "no header"],
+)
+def test_a_database_that_cannot_be_read_is_called_damaged_with_what_to_do(
+    data: Path, size: int | None, laid_over: bytes
+) -> None:
+    with (data / "db" / "cutcard.sqlite3").open("r+b") as file:
+        file.truncate(size)
+        file.write(laid_over)
+    code, said = fsck(data)
+    assert (code, "damaged" in said, "backup" in said) == (4, True, True), said

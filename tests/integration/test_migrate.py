@@ -56,13 +56,16 @@ def ask(dealer: Running, each: dict[str, str]) -> Any:
         return getattr(stubs[each["service"]](channel), each["method"])(request)
 
 
-def test_an_older_store_is_refused_in_one_line_that_names_the_command(data: Path) -> None:
+def test_an_older_store_is_refused_in_one_line_that_names_the_command_and_is_well_after_it(data: Path) -> None:
     refused = run_tool("dealer", "serve", "--data-dir", data, "--listen", "127.0.0.1:0")
     assert refused.returncode == 1
     assert len(refused.stderr.splitlines()) == 1
     assert "version 1" in refused.stderr
     assert "`dealer migrate`" in refused.stderr
     assert version_of(data / "db" / "cutcard.sqlite3") == 1
+    assert run_tool("dealer", "migrate", "--data-dir", data).returncode == 0
+    checked = run_tool("dealer", "fsck", "--data-dir", data)  # the refused start has kept nothing of what was signed
+    assert (checked.returncode, "all is well" in checked.stdout) == (0, True), checked.stderr
 
 
 def test_every_answer_is_repeated_and_every_hand_goes_on(data: Path, tmp_path: Path) -> None:

@@ -84,8 +84,9 @@ def commands(document: Document) -> Iterator[tuple[str, list[str]]]:
 
 def wrong_command(words: list[str], targets: set[str]) -> str | None:
     """What is wrong with a command of ours; None where it is right or somebody else's."""
+    whole = True
     while words and re.match(r"[A-Z_]+=", words[0]):
-        words = words[1:]
+        whole, words = whole and not words[0].startswith("CUTCARD_"), words[1:]  # an option, it may be
     if not words:
         return None
     program = Path(words[0]).name
@@ -96,18 +97,22 @@ def wrong_command(words: list[str], targets: set[str]) -> str | None:
         return f"make has no target {unknown[0]}" if unknown else None
     if program not in PROGRAMS:
         return None
-    return wrong_arguments(PROGRAMS[program], program, words[1:])
+    return wrong_arguments(PROGRAMS[program], program, words[1:], whole=whole)
 
 
-def wrong_arguments(command: click.Command, name: str, words: list[str]) -> str | None:
-    """Parses the words as the program would, without carrying anything out."""
+def wrong_arguments(command: click.Command, name: str, words: list[str], *, whole: bool = True) -> str | None:
+    """Parses the words as the program would, without carrying anything out; `whole`: with all that it needs."""
     if {"-h", "--help", "--version"} & set(words):
+        whole = False
         words = [word for word in words if word not in ("-h", "--help", "--version")]
     context = click.Context(command, info_name=name)
     try:
-        _, rest, _ = command.make_parser(context).parse_args(list(words))
+        given, rest, _ = command.make_parser(context).parse_args(list(words))
     except click.UsageError as error:
         return f"{name}: {error.format_message()}"
+    missing = [each for each in command.params if each.required and given.get(each.name) is None]
+    if missing and whole:
+        return f"{name}: {missing[0].opts[0]} is missing"
     if not isinstance(command, click.Group):
         return f"{name}: {rest[0]} is one argument too many" if rest else None
     if not rest:
@@ -117,7 +122,9 @@ def wrong_arguments(command: click.Command, name: str, words: list[str]) -> str 
     except ImportError as error:
         return f"{name} {rest[0]} cannot be loaded: {error}"
     return (
-        f"{name} has no command {rest[0]}" if inner is None else wrong_arguments(inner, f"{name} {rest[0]}", rest[1:])
+        f"{name} has no command {rest[0]}"
+        if inner is None
+        else wrong_arguments(inner, f"{name} {rest[0]}", rest[1:], whole=whole)
     )
 
 

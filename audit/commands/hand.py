@@ -13,7 +13,7 @@ from audit.commands.options import (
     escrow_key_option,
     escrow_keys,
     format_option,
-    key_option,
+    needed_key_option,
 )
 from audit.commands.progress import working
 from audit.errors import FormatError
@@ -30,7 +30,7 @@ from audit.tlog.keys import VerifierKey
 @click.command()
 @click.argument("log", type=LogType())
 @click.argument("hand")
-@key_option
+@needed_key_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Where to write it: a new file.")
 @escrow_key_option
 @allow_test_option
@@ -40,7 +40,7 @@ def hand(
     ctx: click.Context,
     log: Log,
     hand: str,
-    key: VerifierKey | None,
+    key: VerifierKey,
     out: Path,
     escrow_key_files: tuple[tuple[str, bytes], ...],
     allow_test: bool,
@@ -55,8 +55,6 @@ def hand(
         wanted = hand_bytes(hand)
     except FormatError as error:
         raise click.BadParameter(str(error), param_hint="HAND") from None
-    if key is None:
-        raise click.UsageError("--key is needed: the file names it")
     keys = escrow_keys(escrow_key_files)
     with working("looking for the hand"):
         found = find_hand(log, wanted, None)

@@ -185,6 +185,12 @@ key_option = click.option(
     type=VerifierKeyType(),
     help="The log's verifier key (name+id+key), as text or a file. Take it from somewhere else than the log.",
 )
+needed_key_option = click.option(
+    "--key",
+    type=VerifierKeyType(),
+    required=True,
+    help="The log's verifier key (name+id+key), as text or a file. Take it from somewhere else than the log.",
+)
 keys_option = click.option(
     "--key",
     "keys",

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -47,7 +50,7 @@ from tests.integration.access_room import (
     status,
 )
 from tests.integration.inside import dealer_inside
-from tests.integration.running import Running, rid, run_tool, running
+from tests.integration.running import BIN, Running, rid, run_tool, running
 from tests.integration.sealed_seats import SealedSeat
 from tests.integration.table_room import STAKES
 
@@ -838,3 +841,37 @@ def test_an_operator_s_command_takes_a_dealer_s_address_alone(address: str) -> N
     done = CliRunner().invoke(status_command, ["--connect", address])
     assert done.exit_code == 2
     assert "HOST:PORT" in done.output or "a socket's path" in done.output
+
+
+def test_the_page_s_commands_bring_up_a_dealer_behind_tls(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "access.md").read_text()
+    before, after = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    (program,) = re.findall(r"```python\n# tls_room.py\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "tls_room.py").write_text(program)
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        ports = {"50051": str(one.getsockname()[1]), "50052": str(other.getsockname()[1])}
+    for port, free in ports.items():
+        before, after = before.replace(port, free), after.replace(port, free)
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    making, serving = before.replace("\\\n", "").split("dealer serve")
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        words = ["sh", "-e", "-c", script]
+        return subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    assert (made := run(making)).returncode == 0, made.stderr
+    words = [BIN / "dealer", "serve", *shlex.split(serving)]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as dealer:
+        try:
+            assert dealer.stdout is not None
+            assert dealer.stdout.readline().startswith("listening on ")
+            done = run(after)
+        finally:
+            dealer.kill()
+    assert done.returncode == 0, done.stderr
+    assert "role         writer" in done.stdout
+    assert "VALID" in done.stdout

@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import resource
 import signal
 import sys
+from contextlib import suppress
 from typing import Protocol
 
 import click
@@ -27,6 +29,7 @@ class Server(Protocol):
         """Lets calls under way end, and lets go."""
 
 
+_OPEN_FILES = 65_536
 _COLLECT_AFTER = (50_000, 20, 100)
 """Objects made, young and middle collections: a busy dealer makes little that only the collector could free."""
 
@@ -38,12 +41,22 @@ def _settle_collector() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
+def _raise_open_files() -> None:
+    """Allows as many open files as may be: connections are files, and so is what the store opens."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def run_until_stopped(server: Server, *more: str) -> None:
     """Runs a server until SIGTERM, SIGINT or SIGHUP, and says on standard output where it listens, and `more`.
 
     Raises:
         CutcardError: it failed for good meanwhile.
     """
+    _raise_open_files()
     try:
         import uvloop
     except ImportError:

@@ -378,7 +378,8 @@ class Dealer:
         if not isinstance(address, Tcp):
             raise ListenError(f"{where!r}: the public listener has a port")
         limits = self._settings.limits
-        server = make_server(self._gate(public_only), StreamCaps(limits))
+        idle = self._settings.public_idle_seconds
+        server = make_server(self._gate(public_only), StreamCaps(limits), idle_seconds=idle)
         for handler in self.public_handlers():
             server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)

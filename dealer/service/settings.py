@@ -112,6 +112,7 @@ class Settings:
         log: HOST:PORT of the static log over plain HTTP; None: a web server serves it.
         metrics: HOST:PORT for Prometheus; None: no metrics are served.
         reflection: whether server reflection is on.
+        public_idle_seconds: a connection to the public listener without a call is closed after so long.
         publish_seconds: at most so often the static log moves on; at least 1.
         hand_seconds: hands that nobody has touched for so long are void; None: none is. A referee's hand has clocks.
         judge_seconds: so often the callers of open streams are judged again.
@@ -136,6 +137,7 @@ class Settings:
     log: str | None = None
     metrics: str | None = None
     reflection: bool = True
+    public_idle_seconds: float = 60.0
     publish_seconds: float = 1.0
     contribution_seconds: float = 60.0
     hand_seconds: float | None = None

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import resource
 import secrets
+import socket
 from pathlib import Path
 
 import grpc
@@ -16,9 +18,11 @@ from dealer.store.sqlite import SqliteStore
 from dealer.v1 import dealer_pb2 as pb
 from dealer.v1 import dealer_pb2_grpc, log_pb2, log_pb2_grpc
 from tests.integration.inside import AsyncRoom, dealer_inside
-from tests.integration.running import refusal, rid, running
+from tests.integration.running import Running, refusal, rid, running
 
 ALONE = [("grpc.use_local_subchannel_pool", 1)]  # a connection of its own, as from another program
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+"""How a connection of HTTP/2 begins, with empty settings."""
 ENTRY_BYTES, ENTRIES = 1500, 3000
 UNREAD, CONNECTIONS = 400, 4
 MOST_GROWTH = 120 << 20
@@ -100,3 +104,36 @@ async def test_a_connection_that_floods_makes_no_other_s_call_fail(tmp_path: Pat
         assert set(refused) == {"TOO_MANY_REQUESTS"}
         assert len(refused) < len(answers)
         stream.cancel()
+
+
+def test_idle_connections_beyond_a_shell_s_usual_limit_of_files_stop_neither_rooms_nor_the_store(
+    tmp_path: Path,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        dealer = Running(tmp_path / "data").start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    host, _, port = dealer.address.rpartition(":")
+    try:
+        with contextlib.ExitStack() as held:
+            for _ in range(200):
+                held.enter_context(socket.create_connection((host, int(port)), timeout=20)).sendall(PREFACE)
+            room = dealer.room()
+            room.play_out(room.open("t").hand_id)
+    finally:
+        dealer.kill()
+
+
+async def test_a_connection_of_the_public_without_a_call_is_closed_soon(tmp_path: Path) -> None:
+    settings = Settings(grace_seconds=1, public="127.0.0.1:0", public_idle_seconds=0.3)
+    async with dealer_inside(tmp_path / "data", settings=settings) as (dealer, _):
+        assert dealer.public_address is not None
+        host, _, port = dealer.public_address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(PREFACE)
+        async with asyncio.timeout(10):
+            while await reader.read(1000):
+                pass
+        writer.close()

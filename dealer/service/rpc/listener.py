@@ -20,12 +20,12 @@ _OPTIONS = (
     ("grpc.http2.min_ping_interval_without_data_ms", 500),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.server_handshake_timeout_ms", 10_000),
-    ("grpc.max_connection_idle_ms", 900_000),  # a connection without a call is closed, however it pings
     ("grpc.max_receive_message_length", 4 << 20),
     # Of the calls that wait for the loop the library would cancel some at random beyond a thousand, anybody's.
     ("grpc.server.max_pending_requests", 1_000_000),
     ("grpc.server.max_pending_requests_hard_limit", 1_000_000),
 )
+IDLE_SECONDS = 900.0
 _UNIX = "unix:"
 _MOST_PATH_BYTES = 107
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -99,9 +99,10 @@ def parse_loopback(address: str) -> Address:
     return read
 
 
-def make_server(*interceptors: grpc.aio.ServerInterceptor) -> grpc.aio.Server:
-    """Returns a server that does not listen yet."""
-    return grpc.aio.server(interceptors=interceptors, options=_OPTIONS)
+def make_server(*interceptors: grpc.aio.ServerInterceptor, idle_seconds: float = IDLE_SECONDS) -> grpc.aio.Server:
+    """Returns a server that does not listen yet; a connection without a call is closed, however it pings."""
+    idle = ("grpc.max_connection_idle_ms", int(idle_seconds * 1000))
+    return grpc.aio.server(interceptors=interceptors, options=(*_OPTIONS, idle))
 
 
 class Listening:

@@ -30,6 +30,7 @@ _IDENTITY = re.compile(r"spiffe://([^/]+)/cutcard/(room|operator)/([A-Za-z0-9._-
 _NO_NAMES = (".", "..", LOCAL_OWNER)
 _HEX = re.compile(r"[0-9a-f]+", re.ASCII)
 _FINGERPRINT_DIGITS = 64
+_SERIAL_DIGITS = 40
 _MOST_KNOWN = 4096
 
 
@@ -146,7 +147,9 @@ def read_revoked(path: Path) -> Revoked:
         text = line.partition("#")[0].strip().replace(":", "").lower()
         if not text:
             continue
-        if not _HEX.fullmatch(text) or len(text) > _FINGERPRINT_DIGITS:
+        serial = text.lstrip("0")
+        if not _HEX.fullmatch(text) or (len(text) != _FINGERPRINT_DIGITS and len(serial) > _SERIAL_DIGITS):
+            # What is too long for a serial number is a fingerprint cut short, and would revoke nothing.
             raise CertificateError(f"{path}, line {number}: neither a SHA-256 fingerprint nor a serial number in hex")
         if len(text) == _FINGERPRINT_DIGITS:
             fingerprints.add(text)

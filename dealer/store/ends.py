@@ -31,7 +31,7 @@ def retire(data: DataDir, key: str | None, say: Callable[[str], None]) -> None:
     Raises:
         EndError: hands are in play, or another successor was named.
         CutcardError: the database is older than what was published or signed, or another history; nothing was changed.
-        LogError: the key does not decode.
+        LogError: the key does not decode, or is of this log's own origin; nothing was changed.
     """
     with closing(SqliteStore(data.database, writes_marks=True)) as store:
         if count := len(list(store.hands_in_play())):
@@ -42,14 +42,14 @@ def retire(data: DataDir, key: str | None, say: Callable[[str], None]) -> None:
         note = store.checkpoint()
         final = read_checkpoint(note)
         require_newest(data, store)
+        text = None if key is None else successor(final, key, data.signer())
+        if text is not None and store.mark(SUCCESSOR) not in (None, text):
+            raise EndError("another successor was named already, and readers may have seen it: nothing was changed")
         store.set_mark(RETIRED, note)
         if published_checkpoint(data.public) != final:
             publish(data.public, 0, final.size, note, store.node, store.entries)
         say(f"the log {final.origin} has ended with {final.size} entries")
-        if key is not None:
-            text = successor(final, key, data.signer())
-            if store.mark(SUCCESSOR) not in (None, text):
-                raise EndError("another successor was named already, and readers may have seen it: nothing was changed")
+        if text is not None:
             store.set_mark(SUCCESSOR, text)
             say(f"its successor is {key}")
         publish_ends(store, data.public)

@@ -43,8 +43,14 @@ def test_a_log_ends_and_another_one_follows(tmp_path: Path) -> None:
         assert "another server runs" in refused("dealer", "retire", "--data-dir", old)
         dealer.room().void(hand.hand_id)
         assert dealer.stop() == 0
+        for wrong in (old_key, "ends.invalid/new+00000000+AA==", WITNESS):  # a log is not ended by a command that fails
+            refused("dealer", "retire", "--data-dir", old, "--successor", wrong)
+        dealer.start()
+        room = dealer.room()
+        room.void(room.open("t4").hand_id)
+        assert dealer.stop() == 0
         said = done("dealer", "retire", "--data-dir", old)
-        assert said == "the log ends.invalid/old has ended with 4 entries\n"
+        assert said == "the log ends.invalid/old has ended with 6 entries\n"
 
         init = ("dealer", "init", "--data-dir", new, "--succeeds", old / "public", "--succeeds-key", old_key)
         assert "choose another" in refused(*init, "--origin", "ends.invalid/old")
@@ -62,7 +68,7 @@ def test_a_log_ends_and_another_one_follows(tmp_path: Path) -> None:
         with pytest.raises(grpc.RpcError) as ended:
             room.open("t3")
         assert refusal(ended.value) == (grpc.StatusCode.FAILED_PRECONDITION, "LOG_ENDED")
-        assert read_checkpoint(room.log.GetCheckpoint(pb.GetCheckpointRequest()).checkpoint).size == 4
+        assert read_checkpoint(room.log.GetCheckpoint(pb.GetCheckpointRequest()).checkpoint).size == 6
         exported = dealer.export(tmp_path / "out")
         assert dealer.stop() == 0
     with running(new, "--grace-seconds", "1") as dealer:
@@ -71,12 +77,13 @@ def test_a_log_ends_and_another_one_follows(tmp_path: Path) -> None:
         assert dealer.stop() == 0
 
     alone = done("audit", "verify", exported, "--key", old_key)
-    assert f"successor   {new_key} after 4 entries" in " ".join(alone.split()).replace("successor ", "successor   ")
+    assert f"successor   {new_key} after 6 entries" in " ".join(alone.split()).replace("successor ", "successor   ")
     both = ("audit", "verify", old / "public", new / "public", "--key", old_key, "--key", new_key)
     said = " ".join(done(*both).split())
-    assert f"predecessor {old_key}, which ended with 4 entries" in said
+    assert f"predecessor {old_key}, which ended with 6 entries" in said
 
 
+WITNESS = "witness.example/one+9a05ecb1+BEXq6AWIuIw+deYFvdIYoxDn7qNq5YzwAD+FuMKSLWpd"
 OTHER = "other.example/room+7f2ec15e+AUy1q/atefv1q7zK/MJp2FzSZR7UuIW1hp8kGu3wpbop"
 
 

@@ -59,7 +59,7 @@ def test_the_auditor_reads_it(dealer: Running) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 501), ("PUT", 501)])
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 405), ("OPTIONS", 405), ("ODD", 405)])
 def test_it_is_for_reading(dealer: Running, method: str, status: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port(dealer), timeout=30)
     connection.request(method, "/checkpoint")
@@ -67,4 +67,8 @@ def test_it_is_for_reading(dealer: Running, method: str, status: int) -> None:
     assert answer.status == status
     if method == "HEAD":
         assert answer.read() == b""
+    else:
+        assert answer.getheader("Allow") == "GET, HEAD"
+        assert answer.getheader("Content-Type") == "text/plain; charset=utf-8"
+        assert answer.getheader("Access-Control-Allow-Origin") == "*"
     connection.close()

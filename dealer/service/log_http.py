@@ -17,6 +17,7 @@ from dealer.service.rpc.listener import Tcp, require_free
 _NOTE = re.compile(r"/(checkpoint|successor|predecessor)", re.ASCII)
 _TILE = re.compile(r"/tile/(?:[0-9]{1,2}|entries)(?:/x?[0-9]{3})+(?:\.p/[0-9]{1,3})?", re.ASCII)
 _SECONDS = 30
+_TEXT = "text/plain; charset=utf-8"
 _WORTH_PACKING = 256
 _ALWAYS = (("Access-Control-Allow-Origin", "*"), ("X-Content-Type-Options", "nosniff"))
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -54,9 +55,11 @@ class _Server6(_Server):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD."""
+    """Answers GET and HEAD, and refuses any other method in one way."""
 
     protocol_version = "HTTP/1.1"
+    error_message_format = "%(code)d %(message)s\n"
+    error_content_type = _TEXT
     server_version, sys_version = "cutcard", ""
     timeout = _SECONDS
     log: Path
@@ -70,16 +73,32 @@ class _Handler(BaseHTTPRequestHandler):
         """Sends its headers."""
         self._answer(body=False)
 
+    def __getattr__(self, name: str) -> Any:
+        """Finds the handler of any other method: the library would answer that it knows none, with a page of HTML."""
+        if name.startswith("do_"):
+            return self._refuse
+        raise AttributeError(name)
+
+    def _refuse(self) -> None:
+        self.close_connection = True  # a body, if there is one, is not read
+        headers = [
+            ("Content-Type", _TEXT),
+            ("Cache-Control", "no-store"),
+            ("Allow", "GET, HEAD"),
+            ("Connection", "close"),
+        ]
+        self._send(405, b"this log is for reading\n", headers, body=True)
+
     def _answer(self, *, body: bool) -> None:
         path = self.path.partition("?")[0]
         note, tile = _NOTE.fullmatch(path), _TILE.fullmatch(path)
         data = self._read(path) if note or tile else None
         if data is None:
-            headers = [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")]
+            headers = [("Content-Type", _TEXT), ("Cache-Control", "no-store")]
             self._send(404, b"not here\n", headers, body=body)
             return
         if note:
-            headers = [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-cache")]
+            headers = [("Content-Type", _TEXT), ("Cache-Control", "no-cache")]
         else:
             headers = [("Content-Type", "application/octet-stream"), ("Cache-Control", _FOR_EVER)]
             if path.startswith("/tile/entries/"):

@@ -299,7 +299,7 @@ async def test_the_dealer_does_not_start_where_a_witness_holds_what_the_log_has_
     for size in (2, 7):
         held = sign_checkpoint(Checkpoint("inside.invalid/dealer", size, bytes(32)), data.signer())
         liar.on_get = lambda path, held=held: (200, TEXT, held.encode())  # type: ignore[misc]
-        with pytest.raises(RolledBackError, match=f"the witness one holds .*{size} entries"):
+        with pytest.raises(RolledBackError, match=f"the witness one holds .*{size} entries.*/conflicts$"):
             async with cast(data.root, [(ONE, liar)]):
                 pass
     assert len(list(data.conflicts.iterdir())) == 2
@@ -313,9 +313,11 @@ async def test_at_the_start_a_number_alone_stops_only_by_a_quorum(tmp_path: Path
     one.on_post = two.on_post = lambda body: size_is(50)
     async with cast(tmp_path / "one-lies", [(ONE, one), (TWO, Liar())], 2) as all_:
         await play(all_.room)
-    with pytest.raises(RolledBackError, match="says that it holds 50 entries, and the log has 0"):
+    with pytest.raises(RolledBackError, match="says that it holds 50 entries, and the log has 0") as refused:
         async with cast(tmp_path / "both", [(ONE, one), (TWO, two)], 2):
             pass
+    assert "show no checkpoint" in str(refused.value)  # and names no folder: nothing was kept
+    assert "conflicts" not in str(refused.value)
 
 
 async def test_with_one_slow_one_dead_and_one_lying_the_alarms_are_right(tmp_path: Path) -> None:

@@ -98,10 +98,14 @@ class Witnesses:
         async with self._turn:
             await self._all([(asker, asker.look(bare)) for asker in self._askers])
         if self.conflict is not None:
+            if self.conflict.proved:
+                kept = f"Both checkpoints: {self._folder}"
+            else:
+                kept = "Witnesses that make the quorum say so, and show no checkpoint: ask who runs them what they hold"
             raise RolledBackError(
                 f"{self.conflict.detail}: the log was rolled back, or its key is in use elsewhere. Put the newest "
                 "database back; if there is none, this log has ended: start another with `dealer init` "
-                f"(docs/operations.md, Restoring a backup). Both checkpoints: {self._folder}"
+                f"(docs/operations.md, Restoring a backup). {kept}"
             )
 
     async def cosign(self, note: str, before: Shown | None, seconds: float | None = None) -> Shown:

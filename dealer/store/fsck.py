@@ -192,10 +192,10 @@ def _remembered(path: Path, store: Whole, verifier: NoteVerifier, problems: list
     try:
         remembered = Remembered(path)
         note = remembered.note
-        if note is None:
-            if remembered.blank or not store.size():
-                return None
+        if remembered.damaged and store.size():
             raise CutcardError("neither of its two records can be read")
+        if note is None:
+            return None
         verifier.verify(note)
         return read_checkpoint(note)
     except (CutcardError, ValueError, KeyError) as error:

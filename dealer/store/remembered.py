@@ -70,6 +70,11 @@ class Remembered:
             self._count, self._content = count, content
 
     @property
+    def damaged(self) -> bool:
+        """Whether something was kept, and neither record can be read: no crash does that."""
+        return not (self.blank or self._content)
+
+    @property
     def note(self) -> str | None:
         """Returns the signed checkpoint kept last; None if none was."""
         return self.content["note"] if self._content else None

@@ -53,6 +53,22 @@ def test_an_older_database_is_refused_and_left_as_it_is(tmp_path: Path, killed: 
         play(dealer, "late", 1)
 
 
+def test_a_record_of_what_was_signed_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data) as dealer:
+        play(dealer, "t", 1)
+        dealer.stop()
+        assert "what was signed last" not in dealer.log_lines()
+        (data / "at-rest" / "signed-last").write_bytes(b"\xff" * 8192)
+        dealer.start()
+        play(dealer, "t", 1)
+        dealer.stop()
+        assert dealer.log_lines().count("what was signed last cannot be read") == 1
+        dealer.start()
+        dealer.stop()
+        assert dealer.log_lines().count("what was signed last cannot be read") == 1
+
+
 def test_another_history_of_the_same_log_is_refused(tmp_path: Path) -> None:
     data, fork = tmp_path / "data", tmp_path / "fork"
     with running(data) as dealer:

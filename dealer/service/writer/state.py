@@ -149,6 +149,10 @@ class State:
 
     def _require_what_was_signed(self) -> None:
         """Refuses a tree that does not extend the one signed last: an older database would sign a second history."""
+        if self._remembered.damaged and self.tree.size:
+            _log.error(
+                "what was signed last cannot be read, so an older database would not be noticed: see dealer fsck"
+            )
         note = self._remembered.note
         require_extends(note, self.tree.size, self._node)
         if note != self.note:

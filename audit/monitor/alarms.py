@@ -72,7 +72,7 @@ def _alarms(looked: Looked, memory: Memory, now: int, max_age: int | None) -> li
     many = f"more than {KEPT} findings: only the first ones are named"
     alarms += [Alarm(FINDING, many, check.name) for check in report.checks if check.failed > KEPT]
     explained = any(finding.check == "checkpoint" and finding.index is None for finding in report.findings)
-    if report.verdict in ("unreadable", "test-record") or not (looked.whole or explained):
+    if report.unread or report.verdict == "test-record" or not (looked.whole or explained):
         alarms.append(Alarm(UNREADABLE, "; ".join(report.missing) or "it is a test double's record"))
     since = memory.quorum_since()
     if max_age is not None and now - since > max_age:

@@ -49,6 +49,7 @@ class Report:
         checks: all checks, in section 10's order.
         findings: what is wrong, in log order; at most `audit.whole.tally.KEPT` of each check.
         missing: what could not be checked or read, and why.
+        unread: that of it which could not be read; the verdict says so only where nothing is wrong.
         tables: rates by table, in the order of their ids.
         key_name: whose log the verifier key is for that was pinned; None where none was.
         key_id: its id, in hex.
@@ -82,3 +83,4 @@ class Report:
     words_used: int = 0
     words_refused: int = 0
     ends: tuple[End, ...] = ()
+    unread: tuple[str, ...] = ()

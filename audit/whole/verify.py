@@ -435,6 +435,7 @@ class Audit:
             words_used=course.words_used,
             words_refused=course.words_refused,
             ends=tuple(self._ends),
+            unread=tuple(tally.unreadable),
         )
 
 

@@ -31,6 +31,7 @@ from audit.monitor.memory import FILE, Memory
 from audit.monitor.pickled import packed, unpacked
 from audit.monitor.recent import Recent
 from audit.tlog.checkpoint import check_checkpoint
+from audit.tlog.keys import base64_encode
 from audit.tlog.policy import Policy, parse
 from audit.tlog.witnessed import Demand
 from audit.whole import asking
@@ -232,6 +233,22 @@ def test_a_log_that_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     assert watched.said() == ["begins unreadable"]
     watched.files["tile/entries/000.p/17"] = bundle
     assert watched.look().report.exit_code == 0
+    assert watched.said() == ["ends unreadable"]
+
+
+def test_what_cannot_be_read_is_not_over_because_something_is_wrong_as_well(tmp_path: Path) -> None:
+    watched = Watched(tmp_path / "m")
+    watched.look(RAWS)
+    bundle = watched.files.pop("tile/entries/000.p/17")
+    watched.look()
+    assert watched.said() == ["begins unreadable"]
+    other = Signer("other.example", drawn("x", 32)).verifier
+    elsewhere = f"cutcard/v1/successor\n{SIGNER.origin}\n1\n{base64_encode(bytes(32))}\n{other}\n"
+    watched.files["successor"] = SIGNER.note(elsewhere)
+    assert watched.look().report.verdict == "invalid"
+    assert watched.said() == ["begins finding checkpoint"]
+    watched.files["tile/entries/000.p/17"] = bundle
+    watched.look()
     assert watched.said() == ["ends unreadable"]
 
 

@@ -27,8 +27,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     found: list[set[str]] = []
     make = dealer.service.server.make_server
 
-    def spied(*interceptors: Any) -> grpc.aio.Server:
-        server, names = make(*interceptors), set[str]()
+    def spied(*interceptors: Any, **options: Any) -> grpc.aio.Server:
+        server, names = make(*interceptors, **options), set[str]()
         found.append(names)
         generic, by_name = server.add_generic_rpc_handlers, getattr(server, "add_registered_method_handlers", None)
 

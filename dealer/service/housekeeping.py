@@ -267,10 +267,10 @@ class Housekeeping(Observer):
         await self._sync_signed()
         await parts.reader.run(lambda store: _publish(parts.data, previous, None, note, store))
         shown = await witnesses.cosign(note, before, patience)
+        await self._heed(witnesses)  # before what may take its time, or fail
         if shown.note != before.note:
             await parts.engine.publish(shown.note, witnessed=shown.since is not None)
         witnesses.note_quorum(shown)
-        await self._heed(witnesses)
         return shown
 
     def lead(self) -> None:

@@ -23,14 +23,13 @@ demo: .venv/.ready
 demo-tls: .venv/.ready
 	@$(BIN)/dealer demo --tls
 
-# A run starts some 2,000 processes: their bytecode is kept, and numpy has one thread in each. A third of the time of
-# whole commands is waiting, so three take turns on two cores.
+# A run starts some 2,000 processes: their bytecode is kept, and numpy has one thread in each.
 test coverage: export PYTHONDONTWRITEBYTECODE :=
 test coverage: export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 test coverage: export OPENBLAS_NUM_THREADS := 1
 
 test: .venv/.ready
-	$(BIN)/python -m pytest -n 3 --dist worksteal -rs $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs $(TESTS)
 
 # The unit tests and vectors alone: they run in this process, and cost little more with a tracer than without.
 coverage: .venv/.ready
